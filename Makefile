@@ -1,0 +1,29 @@
+# The two commands of the README are `make report` and `make test`; everything else is for people who work on userturn.
+SHELL := bash
+CORES ?= all
+BIN := .envs/workflow/bin
+DEV := .envs/dev/bin
+
+.PHONY: report test lint setup setup-dev schema clean-runs
+
+report: setup ## set up, then run the main job on the embedded default study
+	$(BIN)/snakemake --cores $(CORES) results/report.html
+
+test: setup setup-dev ## set up, then run the tests
+	$(DEV)/python -m pytest
+
+lint: setup setup-dev ## ruff, mypy (strict), snakefmt, snakemake --lint
+	$(DEV)/ruff check src tests benchmarks
+	$(DEV)/ruff format --check src tests benchmarks
+	$(DEV)/mypy
+	$(DEV)/snakefmt --check Snakefile rules
+	$(DEV)/snakemake --lint
+
+setup:
+	@envs/setup.sh workflow engine
+
+setup-dev:
+	@envs/setup.sh dev
+
+schema: setup ## write config/config.yaml and config/config.schema.json anew from the typed model
+	$(BIN)/userturn config write

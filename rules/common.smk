@@ -1,0 +1,65 @@
+# The study, and what every rule needs: the command of a stage, and the digests that say when to run it again.
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from userturn import grid, layout, specs
+from userturn.code import stage_digest
+from userturn.config.load import ConfigError, check_config
+from userturn.environments import EnvironmentMismatch, current_lock, engine_python
+from userturn.runlock import RunLock, RunLockHeld
+
+# A config given on the command line stands for itself; only without one is it the embedded default study.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config/config.yaml"
+
+
+try:
+    study = check_config(
+        config,
+        [Path(f) for f in workflow.overwrite_configfiles or ["config/config.yaml"]],
+        sources=workflow.is_main_process,
+    )
+    LOCKS = {name: current_lock(name) for name in ("workflow", "engine")}
+except (ConfigError, EnvironmentMismatch) as error:
+    raise WorkflowError(f"{error}")
+
+
+wildcard_constraints:
+    model=r"[a-z0-9][a-z0-9._-]*",
+    dataset=r"[a-z0-9][a-z0-9._-]*",
+    perturbation=r"[a-z0-9][a-z0-9._-]*",
+    temperature=r"t[0-9.]+",
+    judge=r"[a-z0-9][a-z0-9._-]*",
+
+
+# Snakemake's own lock outlives a killed run; this one goes with the process that holds it.
+onstart:
+    try:
+        RunLock(layout.STATE / "run.lock").hold()
+    except RunLockHeld as error:
+        raise WorkflowError(f"{error}")
+
+
+PYTHON = {"workflow": sys.executable, "engine": engine_python()}
+
+
+def stage(name, environment):
+    """The command of a stage, to be completed with --spec, --log and --manifest."""
+    lock = LOCKS[environment]
+    return f"{PYTHON[environment]} -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}"
+
+
+def triggers(name, environment):
+    """What makes a finished job run again besides its inputs and its spec: the stage's code and its lock."""
+    return f"code {stage_digest(name)}, {LOCKS[environment].file} {LOCKS[environment].sha256[:16]}"
+
+
+# One job with one model load produces a shard: all cells of a model, or of one (model, dataset).
+SHARD = grid.shard(study, "{model}", "{dataset}")
+
+
+def shard_of(wildcards):
+    return grid.shard(study, wildcards.model, wildcards.get("dataset"))

@@ -1,0 +1,46 @@
+# From pinned sources to items and model folders.
+rule dataset:
+    output:
+        dataset=layout.dataset("{dataset}"),
+        manifest=layout.manifest("dataset", "{dataset}"),
+    log:
+        layout.log("dataset", "{dataset}"),
+    params:
+        spec=lambda wildcards: specs.dataset(study, wildcards.dataset),
+        triggers=triggers("dataset", "workflow"),
+    message:
+        "Reading the items of {wildcards.dataset}"
+    shell:
+        stage("dataset", "workflow") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+
+
+rule model:
+    output:
+        description=layout.model("{model}"),
+        files=[layout.model_folder("{model}") / name for name in layout.CONVERTED_FILES],
+        manifest=layout.manifest("model", "{model}"),
+    log:
+        layout.log("model", "{model}"),
+    params:
+        spec=lambda wildcards: specs.model(study, wildcards.model),
+        triggers=triggers("model", "engine"),
+    threads: 2
+    message:
+        "Preparing the weights of {wildcards.model}"
+    shell:
+        stage("model", "engine") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+
+
+rule embedder:
+    output:
+        description=layout.embedder("{judge}"),
+        manifest=layout.manifest("embedder", "{judge}"),
+    log:
+        layout.log("embedder", "{judge}"),
+    params:
+        spec=lambda wildcards: specs.embedder(study, wildcards.judge),
+        triggers=triggers("model", "engine"),
+    message:
+        "Preparing the sentence model of the judge {wildcards.judge}"
+    shell:
+        stage("model", "engine") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

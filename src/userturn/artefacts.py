@@ -1,0 +1,126 @@
+"""Artefacts on disk: canonical JSON Lines, digests and atomic writes.
+
+Every hashed artefact goes through this module, so that the same rows always give the same bytes: keys sorted, UTF-8,
+no NaN, one row a line, a final newline. A reader of a half-written file is impossible: files appear by a rename.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+Row = dict[str, Any]
+
+
+class ArtefactError(ValueError):
+    """An artefact cannot be read: says which file, which line and what was expected."""
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8 text as it is; NaN and infinities are refused."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def sha256_text(text: str) -> str:
+    """Hex sha256 of a text's UTF-8 bytes."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Hex sha256 of a file's bytes, read in chunks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a temporary file beside ``path`` that takes its name only when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes bytes atomically."""
+    with atomic_file(path) as stream:
+        stream.write(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text as UTF-8, atomically."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, value: object) -> None:
+    """Writes one indented JSON document with sorted keys, atomically."""
+    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Reads one JSON document.
+
+    Raises:
+        ArtefactError: if the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{path}: no such file") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ArtefactError(f"{path}: not a JSON document: {error}") from error
+
+
+def jsonl_bytes(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """The bytes of rows as canonical JSON Lines."""
+    return "".join(canonical(row) + "\n" for row in rows).encode("utf-8")
+
+
+def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes rows as canonical JSON Lines, atomically."""
+    with atomic_file(path) as stream:
+        for row in rows:
+            stream.write((canonical(row) + "\n").encode("utf-8"))
+
+
+def iter_jsonl(path: Path) -> Iterator[Row]:
+    """Yields the rows of a JSON Lines file.
+
+    Lines end at U+000A alone: model text may hold U+2028 and other separators.
+
+    Raises:
+        ArtefactError: if the file is missing, or a line is not a JSON object (names the line).
+    """
+    try:
+        stream = path.open(encoding="utf-8", newline="\n")
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{path}: no such file") from error
+    with stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ArtefactError(f"{path}:{number}: not a JSON line: {error}") from error
+            if not isinstance(row, dict):
+                raise ArtefactError(f"{path}:{number}: expected a JSON object, found {type(row).__name__}")
+            yield row
+
+
+def read_jsonl(path: Path) -> list[Row]:
+    """Reads all rows of a JSON Lines file; see `iter_jsonl`."""
+    return list(iter_jsonl(path))

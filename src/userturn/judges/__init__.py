@@ -1,0 +1,1 @@
+"""Judges: from a generated user turn and its context to a label."""

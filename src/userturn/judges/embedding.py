@@ -1,0 +1,134 @@
+"""Sentence embeddings from a local folder, byte-stable after rounding.
+
+The packaged model is all-MiniLM-L6-v2 (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2): mean pooling
+of the last hidden state over the attention mask, then division by the L2 norm, as its model card describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+
+MAX_CHARS = 8_000
+DECIMALS = 4
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors, each text by itself."""
+
+    def encode(self, texts: list[str]) -> FloatArray:
+        """Embed each text.
+
+        Args:
+            texts: Any strings; the vector of one must not depend on the others.
+
+        Returns:
+            Array of shape (n, d), float32, rows of unit length (a zero row is allowed for a text without content).
+        """
+        ...
+
+
+class MiniLMEmbedder:
+    """A BERT-like sentence model from a folder, run on the CPU in float32, one text at a time.
+
+    A batch would pad, and padding moves the last bits of a vector; one text at a time keeps the result independent of
+    order and company. The tokenizer cuts a text at ``max_tokens``.
+
+    Args:
+        folder: Folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+        threads: Number of torch threads while encoding; the previous number is put back.
+        max_tokens: Longest input in word pieces (the model card: 256).
+
+    Raises:
+        FileNotFoundError: If the folder lacks one of the three files.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1, max_tokens: int = 256) -> None:
+        for name in ("config.json", "model.safetensors", "tokenizer.json"):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(
+                    f"sentence model folder {folder}: {name} is missing; "
+                    "allowed is a folder with config.json, model.safetensors, tokenizer.json"
+                )
+        from transformers import AutoModel, AutoTokenizer
+
+        self.threads = threads
+        self.max_tokens = max_tokens
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        self._model: Any = AutoModel.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        )
+        self._model = self._model.float().eval()
+
+    def encode(self, texts: list[str]) -> FloatArray:
+        """Embed each text alone.
+
+        Args:
+            texts: Any strings. Only the first `MAX_CHARS` characters are tokenized.
+
+        Returns:
+            Array of shape (n, d), float32, unit rows.
+        """
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            with torch.inference_mode():
+                rows = [self._encode_one(text, torch) for text in texts]
+        finally:
+            torch.set_num_threads(before)
+        if not rows:
+            return np.zeros((0, int(self._model.config.hidden_size)), dtype=np.float32)
+        return np.stack(rows)
+
+    def _encode_one(self, text: str, torch: Any) -> FloatArray:
+        tokens = self._tokenizer(text[:MAX_CHARS], truncation=True, max_length=self.max_tokens, return_tensors="pt")
+        hidden = self._model(**tokens).last_hidden_state[0]
+        mask = tokens["attention_mask"][0].unsqueeze(-1).to(hidden.dtype)
+        mean = (hidden * mask).sum(dim=0) / mask.sum().clamp(min=1e-9)
+        vector: FloatArray = torch.nn.functional.normalize(mean, dim=0).numpy().astype(np.float32)
+        return vector
+
+
+def encode_unique(embedder: Embedder, texts: Sequence[str]) -> Callable[[str], FloatArray]:
+    """Embed each distinct text once.
+
+    Args:
+        embedder: Where vectors come from.
+        texts: Texts, repeats allowed (the samples of an item share query and answer).
+
+    Returns:
+        A function from any of these texts to its vector of shape (d,).
+
+    Raises:
+        ValueError: If the embedder returned another number of rows than it was given texts.
+    """
+    unique = sorted(set(texts))
+    matrix = np.asarray(embedder.encode(unique), dtype=np.float32)
+    if matrix.ndim != 2 or matrix.shape[0] != len(unique):
+        raise ValueError(f"embedder returned shape {matrix.shape} for {len(unique)} texts; allowed is (n, d)")
+    index = {text: row for row, text in enumerate(unique)}
+    return lambda text: np.asarray(matrix[index[text]], dtype=np.float32)
+
+
+def similarity(left: FloatArray, right: FloatArray) -> float | None:
+    """Cosine similarity of two unit vectors, rounded to `DECIMALS` decimals.
+
+    Args:
+        left: Vector of shape (d,).
+        right: Vector of shape (d,).
+
+    Returns:
+        A value in [-1, 1], or None when it is not a finite number.
+    """
+    value = float(np.dot(left.astype(np.float64), right.astype(np.float64)))
+    if not np.isfinite(value):
+        return None
+    return round(min(1.0, max(-1.0, value)), DECIMALS) + 0.0

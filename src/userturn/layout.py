@@ -1,0 +1,96 @@
+"""Where every artefact of a study lives. No other module spells a path of ``data/`` or ``results/``.
+
+The functions also take Snakemake wildcards (``"{model}"``) in place of names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DATA = Path("data")
+RESULTS = Path("results")
+STATE = Path(".userturn")
+
+NUMBERS = RESULTS / "numbers.jsonl"
+REPORT = RESULTS / "report.html"
+
+
+def temperature_key(temperature: float) -> str:
+    """The temperature as it stands in cell keys and file names: ``t0.0``, ``t0.7``, ``t1.0``."""
+    return f"t{float(temperature)!r}"
+
+
+def dataset(dataset: str) -> Path:
+    """Items of a dataset."""
+    return DATA / "datasets" / f"{dataset}.jsonl"
+
+
+def model_folder(model: str) -> Path:
+    """The ordinary Hugging Face folder of a model: weights, config, tokenizer, chat template."""
+    return DATA / "models" / model
+
+
+def model(model: str) -> Path:
+    """The description of a model folder: every file with its digest; stands for the whole folder."""
+    return model_folder(model) / "model.json"
+
+
+#: What the conversion of a GGUF file yields, besides the description.
+CONVERTED_FILES = (
+    "chat_template.jinja",
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
+
+
+def embedder_folder(judge: str) -> Path:
+    """The folder of a judge's sentence model."""
+    return DATA / "judges" / judge
+
+
+def embedder(judge: str) -> Path:
+    """The description of a judge's sentence model, as `model` for models of the grid."""
+    return embedder_folder(judge) / "model.json"
+
+
+def assistant_turns(model: str, dataset: str) -> Path:
+    """The model's own answers to the items."""
+    return RESULTS / "assistant_turns" / model / f"{dataset}.jsonl"
+
+
+def scores(model: str, dataset: str) -> Path:
+    """Task scores of the assistant turns."""
+    return RESULTS / "scores" / model / f"{dataset}.jsonl"
+
+
+def contexts(model: str, dataset: str, perturbation: str) -> Path:
+    """Messages and prompts that precede the generated user turns."""
+    return DATA / "contexts" / model / dataset / f"{perturbation}.jsonl"
+
+
+def user_turns(model: str, dataset: str, perturbation: str, temperature: str) -> Path:
+    """Generated user turns of one cell; ``temperature`` as `temperature_key` gives it."""
+    return RESULTS / "user_turns" / model / dataset / perturbation / f"{temperature}.jsonl"
+
+
+def judgements(judge: str, model: str, dataset: str, perturbation: str, temperature: str) -> Path:
+    """One judge's labels of one cell."""
+    return RESULTS / "judgements" / judge / model / dataset / perturbation / f"{temperature}.jsonl"
+
+
+def manifest(stage: str, *shard: str) -> Path:
+    """The sidecar manifest of one job."""
+    return RESULTS / "manifests" / (Path(stage, *shard).as_posix() + ".json")
+
+
+def log(stage: str, *shard: str) -> Path:
+    """The log of one job."""
+    return Path("logs") / (Path(stage, *shard).as_posix() + ".log")
+
+
+def cell_store() -> Path:
+    """Finished cells kept by the digest of everything that went into them, so that a kill loses none."""
+    return STATE / "cells"

@@ -1,0 +1,45 @@
+"""One run at a time in a study's folder: a lock that ends with the process that holds it, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+from pathlib import Path
+from typing import IO, Self
+
+#: Files stay open for the life of the process: closing one would release its lock.
+_held: list[IO[str]] = []
+
+
+class RunLockHeld(RuntimeError):
+    """Another run is active in this folder."""
+
+
+class RunLock:
+    """An advisory lock on a file, released by the operating system when the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def hold(self) -> Self:
+        """Takes the lock for the rest of this process.
+
+        Raises:
+            RunLockHeld: if another process holds it: says which one.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        stream = self._path.open("a+")
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.seek(0)
+            holder = stream.read().strip() or "unknown"
+            stream.close()
+            raise RunLockHeld(f"another run is active in this folder: {holder} ({self._path})") from None
+        stream.seek(0)
+        stream.truncate()
+        stream.write(f"process {os.getpid()} on {platform.node()}\n")
+        stream.flush()
+        _held.append(stream)
+        return self

@@ -1,0 +1,64 @@
+"""Stage `contexts`: every perturbation of every answered item, rendered to the prompt that the model will see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from userturn import job, layout
+from userturn.artefacts import read_jsonl, write_jsonl
+from userturn.config.perturbations import Perturbation
+from userturn.perturb import Answered, perturb
+from userturn.probing import RendererSpec, template_facts
+
+
+class Spec(job.JobSpec):
+    """One shard: a model, its datasets, and the perturbations without their temperatures."""
+
+    model: str
+    datasets: tuple[str, ...]
+    renderer: RendererSpec
+    perturbations: Mapping[str, Mapping[str, str | int | float]]
+    seed: int
+
+
+def parameters(perturbation: Perturbation) -> dict[str, str | int | float]:
+    """A perturbation's kind and parameters: what shapes its contexts, which the temperatures do not."""
+    return perturbation.model_dump(exclude={"temperatures"})
+
+
+def run(spec: Spec, job: job.Job) -> None:
+    """Writes ``data/contexts/{model}/{dataset}/{perturbation}.jsonl``."""
+    renderer = spec.renderer.load(spec.model)
+    progress = job.progress(len(spec.datasets) * len(spec.perturbations), f"{spec.model}: contexts")
+    for dataset in spec.datasets:
+        items = read_jsonl(layout.dataset(dataset))
+        turns = {row["item"]: row for row in read_jsonl(layout.assistant_turns(spec.model, dataset))}
+        answered = [Answered(r["item"], tuple(r["messages"]), turns[r["item"]]["text"]) for r in items]
+        job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))
+        for name, settings in spec.perturbations.items():
+            contexts = perturb(
+                **settings, answered=answered, truncate=renderer.truncate, seed=spec.seed, dataset=dataset
+            )
+            rows = []
+            for context in contexts:
+                prompt = renderer.user_prompt(context.messages)
+                rows.append(
+                    {
+                        "item": context.item,
+                        "messages": list(context.messages),
+                        "changes": dict(context.changes),
+                        "prompt": prompt.text,
+                        "prompt_token_ids": list(prompt.token_ids),
+                    }
+                )
+            path = layout.contexts(spec.model, dataset, name)
+            write_jsonl(path, rows)
+            job.wrote(path)
+            progress.advance(1, f"{dataset}/{name}")
+    progress.close()
+    job.reads(layout.model(spec.model))
+    job.facts = {"template": template_facts(renderer.format), "prefix": spec.renderer.prefix}
+
+
+if __name__ == "__main__":
+    job.main("contexts", Spec, run)

@@ -1,0 +1,79 @@
+"""Stage `judge`: one judge's labels of all cells of a shard."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+from userturn import job, layout
+from userturn.artefacts import Row, read_json, read_jsonl, write_jsonl
+from userturn.judges.embedding import MiniLMEmbedder
+from userturn.judges.provisional import ProvisionalJudge
+from userturn.judges.labels import Judge, Turn
+
+
+class CellSpec(job.JobSpec):
+    """One cell of the shard."""
+
+    dataset: str
+    perturbation: str
+    temperature: float
+    samples: int
+
+
+class Spec(job.JobSpec):
+    """One judge and one shard."""
+
+    judge: str
+    kind: Literal["provisional"]
+    model: str
+    cells: tuple[CellSpec, ...]
+
+
+def turn(item: Row, context: Row, user_turn: Row) -> Turn:
+    """What a judge sees of a user turn: the query, the answer as the context showed it, the turn itself."""
+    n_messages = len(item["messages"])
+    shown = context["messages"]
+    return Turn(
+        query=item["messages"][-1]["content"],
+        answer=shown[-1]["content"] if len(shown) > n_messages else None,
+        text=user_turn["text"],
+        finish_reason=user_turn["finish_reason"],
+    )
+
+
+def run(spec: Spec, job: job.Job) -> None:
+    """Writes ``results/judgements/{judge}/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
+    judge: Judge = ProvisionalJudge(MiniLMEmbedder(layout.embedder_folder(spec.judge)))
+    progress = job.progress(len(spec.cells), f"{spec.judge}: cells judged")
+    for cell in spec.cells:
+        temperature = layout.temperature_key(cell.temperature)
+        sources = (
+            layout.dataset(cell.dataset),
+            layout.contexts(spec.model, cell.dataset, cell.perturbation),
+            layout.user_turns(spec.model, cell.dataset, cell.perturbation, temperature),
+        )
+        items, contexts = ({row["item"]: row for row in read_jsonl(path)} for path in sources[:2])
+        turns = read_jsonl(sources[2])
+        labels = judge.judge([turn(items[row["item"]], contexts[row["item"]], row) for row in turns])
+        path = layout.judgements(spec.judge, spec.model, cell.dataset, cell.perturbation, temperature)
+        write_jsonl(
+            path,
+            [
+                {"item": row["item"], "sample": row["sample"], **asdict(label)}
+                for row, label in zip(turns, labels, strict=True)
+            ],
+        )
+        job.reads(*sources)
+        job.wrote(path)
+        progress.advance(1, f"{cell.dataset}/{cell.perturbation}/{temperature}")
+    progress.close()
+    job.reads(layout.embedder(spec.judge))
+    job.facts = {
+        "judge": {"name": judge.name, "version": judge.version, "provisional": judge.provisional},
+        "embedder": read_json(layout.embedder(spec.judge)),
+    }
+
+
+if __name__ == "__main__":
+    job.main("judge", Spec, run)

