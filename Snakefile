@@ -4,6 +4,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
+
 include: "rules/common.smk"
 include: "rules/sources.smk"
 include: "rules/assistant_turns.smk"
@@ -18,3 +19,11 @@ rule all:
     default_target: True
     input:
         layout.REPORT,
+
+
+# Snakemake's own lock outlives a killed run; this one goes with the process that holds it.
+onstart:
+    try:
+        RunLock(layout.STATE / "run.lock").hold()
+    except RunLockHeld as error:
+        raise WorkflowError(f"{error}")

@@ -1,17 +1,27 @@
 # From scores and judgements to numbers.
 rule analyse:
     input:
+        assistant_turns=[
+            layout.assistant_turns(m, d) for m in study.models for d in study.datasets
+        ],
         scores=[layout.scores(m, d) for m in study.models for d in study.datasets],
-        judgements=[cell.judgements(judge) for judge in study.judges for cell in grid.cells(study)],
+        judgements=[
+            cell.judgements(judge)
+            for judge in study.judges
+            for cell in grid.cells(study)
+        ],
     output:
         numbers=layout.NUMBERS,
         manifest=layout.manifest("analyse"),
     log:
         layout.log("analyse"),
+    conda:
+        "../envs/workflow.yaml"
     params:
         spec=specs.analyse(study),
         triggers=triggers("analyse", "workflow"),
     message:
         "Computing the numbers"
     shell:
-        stage("analyse", "workflow") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("analyse", "workflow")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

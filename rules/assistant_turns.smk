@@ -8,10 +8,14 @@ rule assistant_turns:
         manifest=layout.manifest("assistant_turns", *SHARD.name),
     log:
         layout.log("assistant_turns", *SHARD.name),
-    params:
-        spec=lambda wildcards: specs.assistant_turns(study, shard_of(wildcards), LOCKS["engine"].sha256),
-        triggers=triggers("assistant_turns", "engine"),
+    conda:
+        "../envs/engine.yaml"
     threads: workflow.cores or 1
+    params:
+        spec=lambda wildcards: specs.assistant_turns(
+            study, shard_of(wildcards), LOCKS["engine"].sha256
+        ),
+        triggers=triggers("assistant_turns", "engine"),
     message:
         "Writing the assistant turns of {wildcards.model}"
     shell:
@@ -28,10 +32,13 @@ rule scores:
         manifest=layout.manifest("scores", *SHARD.name),
     log:
         layout.log("scores", *SHARD.name),
+    conda:
+        "../envs/workflow.yaml"
     params:
         spec=lambda wildcards: specs.scores(study, shard_of(wildcards)),
         triggers=triggers("scores", "workflow"),
     message:
         "Scoring the assistant turns of {wildcards.model}"
     shell:
-        stage("scores", "workflow") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("scores", "workflow")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

@@ -1,8 +1,9 @@
-# The study, and what every rule needs: the command of a stage, and the digests that say when to run it again.
+# The study, the command of a stage, and the digests that say when to run it again.
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 
 from userturn import grid, layout, specs
 from userturn.code import stage_digest
@@ -35,25 +36,23 @@ wildcard_constraints:
     judge=r"[a-z0-9][a-z0-9._-]*",
 
 
-# Snakemake's own lock outlives a killed run; this one goes with the process that holds it.
-onstart:
-    try:
-        RunLock(layout.STATE / "run.lock").hold()
-    except RunLockHeld as error:
-        raise WorkflowError(f"{error}")
-
-
-PYTHON = {"workflow": sys.executable, "engine": engine_python()}
+# With --sdm conda a job finds its own Python first on the path.
+CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+PYTHON = {
+    "workflow": "python" if CONDA else sys.executable,
+    "engine": "python" if CONDA else engine_python(),
+}
 
 
 def stage(name, environment):
     """The command of a stage, to be completed with --spec, --log and --manifest."""
     lock = LOCKS[environment]
-    return f"{PYTHON[environment]} -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}"
+    source = "PYTHONPATH=src " if CONDA else ""
+    return f"{source}{PYTHON[environment]} -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}"
 
 
 def triggers(name, environment):
-    """What makes a finished job run again besides its inputs and its spec: the stage's code and its lock."""
+    """What makes a finished job run again, besides inputs and spec: code and lock."""
     return f"code {stage_digest(name)}, {LOCKS[environment].file} {LOCKS[environment].sha256[:16]}"
 
 

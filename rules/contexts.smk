@@ -13,10 +13,13 @@ rule contexts:
         manifest=layout.manifest("contexts", *SHARD.name),
     log:
         layout.log("contexts", *SHARD.name),
+    conda:
+        "../envs/workflow.yaml"
     params:
         spec=lambda wildcards: specs.contexts(study, shard_of(wildcards)),
         triggers=triggers("contexts", "workflow"),
     message:
         "Perturbing the contexts of {wildcards.model}"
     shell:
-        stage("contexts", "workflow") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("contexts", "workflow")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

@@ -14,10 +14,13 @@ rule judge:
         manifest=layout.manifest("judge", "{judge}", *SHARD.name),
     log:
         layout.log("judge", "{judge}", *SHARD.name),
+    conda:
+        "../envs/engine.yaml"
     params:
         spec=lambda wildcards: specs.judge(study, wildcards.judge, shard_of(wildcards)),
         triggers=triggers("judge", "engine"),
     message:
         "Judging the user turns of {wildcards.model} ({wildcards.judge})"
     shell:
-        stage("judge", "engine") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("judge", "engine")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

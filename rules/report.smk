@@ -11,20 +11,31 @@ rule report:
             for perturbation in study.probe.perturbations
         ],
         turns=[cell.user_turns for cell in grid.cells(study)],
-        judgements=[cell.judgements(judge) for judge in study.judges for cell in grid.cells(study)],
+        judgements=[
+            cell.judgements(judge)
+            for judge in study.judges
+            for cell in grid.cells(study)
+        ],
         manifests=[layout.manifest("dataset", dataset) for dataset in study.datasets]
         + [layout.manifest("analyse")]
         + [layout.manifest("user_turns", *shard.name) for shard in grid.shards(study)]
-        + [layout.manifest("judge", judge, *shard.name) for judge in study.judges for shard in grid.shards(study)],
+        + [
+            layout.manifest("judge", judge, *shard.name)
+            for judge in study.judges
+            for shard in grid.shards(study)
+        ],
     output:
         page=layout.REPORT,
         manifest=layout.manifest("report"),
     log:
         layout.log("report"),
+    conda:
+        "../envs/workflow.yaml"
     params:
         spec=specs.report(study),
         triggers=triggers("report", "workflow"),
     message:
         "Writing the report"
     shell:
-        stage("report", "workflow") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("report", "workflow")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

@@ -5,13 +5,16 @@ rule dataset:
         manifest=layout.manifest("dataset", "{dataset}"),
     log:
         layout.log("dataset", "{dataset}"),
+    conda:
+        "../envs/workflow.yaml"
     params:
         spec=lambda wildcards: specs.dataset(study, wildcards.dataset),
         triggers=triggers("dataset", "workflow"),
     message:
         "Reading the items of {wildcards.dataset}"
     shell:
-        stage("dataset", "workflow") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("dataset", "workflow")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
 
 
 rule model:
@@ -21,14 +24,17 @@ rule model:
         manifest=layout.manifest("model", "{model}"),
     log:
         layout.log("model", "{model}"),
+    conda:
+        "../envs/engine.yaml"
+    threads: 2
     params:
         spec=lambda wildcards: specs.model(study, wildcards.model),
         triggers=triggers("model", "engine"),
-    threads: 2
     message:
         "Preparing the weights of {wildcards.model}"
     shell:
-        stage("model", "engine") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("model", "engine")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
 
 
 rule embedder:
@@ -37,10 +43,13 @@ rule embedder:
         manifest=layout.manifest("embedder", "{judge}"),
     log:
         layout.log("embedder", "{judge}"),
+    conda:
+        "../envs/engine.yaml"
     params:
         spec=lambda wildcards: specs.embedder(study, wildcards.judge),
         triggers=triggers("model", "engine"),
     message:
         "Preparing the sentence model of the judge {wildcards.judge}"
     shell:
-        stage("model", "engine") + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        stage("model", "engine")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

@@ -12,10 +12,14 @@ rule user_turns:
         manifest=layout.manifest("user_turns", *SHARD.name),
     log:
         layout.log("user_turns", *SHARD.name),
-    params:
-        spec=lambda wildcards: specs.user_turns(study, shard_of(wildcards), LOCKS["engine"].sha256),
-        triggers=triggers("user_turns", "engine"),
+    conda:
+        "../envs/engine.yaml"
     threads: workflow.cores or 1
+    params:
+        spec=lambda wildcards: specs.user_turns(
+            study, shard_of(wildcards), LOCKS["engine"].sha256
+        ),
+        triggers=triggers("user_turns", "engine"),
     message:
         "Writing the user turns of {wildcards.model}"
     shell:

@@ -45,8 +45,7 @@ def study() -> dict[str, Any]:
                     "removed_assistant": {"kind": "removed_assistant"} | perturbed,
                     "swapped_roles": {"kind": "swapped_roles"} | perturbed,
                     "truncated_assistant": {"kind": "truncated_assistant", "fraction": 0.5} | perturbed,
-                    "appended_question": {"kind": "appended_question", "question": "What <else>?"}
-                    | perturbed,
+                    "appended_question": {"kind": "appended_question", "question": "What <else>?"} | perturbed,
                 },
             },
             "judges": {"provisional": {"kind": "provisional", "embedder": _SOURCE}},
@@ -60,13 +59,11 @@ def number(number_id: str, labels: dict[str, Any], k: int, n: int, **over: Any) 
     value = k / n if n else None
     half = 0.0 if value is None else 1.5 * (value * (1 - value) / n) ** 0.5
     low = None if value is None else max(0.0, value - half)
-    high = (
-        None if value is None else min(1.0, value + half if 0 < value < 1 else (3 / n if value == 0 else 1.0))
-    )
+    high = None if value is None else min(1.0, value + half if 0 < value < 1 else (3 / n if value == 0 else 1.0))
     return {
         "id": number_id,
         "quantity": number_id.split("/", maxsplit=1)[0],
-        "labels": {**labels, "judge": "provisional"},
+        "labels": dict(sorted({**labels, "judge": "provisional"}.items())),
         "value": value,
         "low": low,
         "high": high,
@@ -101,7 +98,7 @@ def _difference(number_id: str, labels: dict[str, Any], value: float) -> dict[st
         value=value,
         low=value - 0.11,
         high=value + 0.13,
-        unit="difference",
+        unit="difference of proportions",
         method="Newcombe hybrid score on n_eff",
         p_value=0.031,
         p_adjusted=0.0004,
@@ -119,6 +116,9 @@ def numbers() -> list[dict[str, Any]]:
             here = {"model": model, "dataset": dataset}
             if dataset == "gsm8k":
                 rows.append(number(f"accuracy/{model}/{dataset}", here, rng.randint(1, 12), 16))
+                rows.append(number(f"accuracy_loose/{model}/{dataset}", here, rng.randint(1, 12), 16))
+            else:
+                rows.append(number(f"accuracy/{model}/{dataset}", here, 0, 0, method=None, bounds=None))
             for name, perturbation in study()["probe"]["perturbations"].items():
                 for t in perturbation["temperatures"]:
                     n = 32 if t else 16
@@ -129,9 +129,7 @@ def numbers() -> list[dict[str, Any]]:
                     if t == 0.0:
                         counts = [0, counts[0] + counts[1], *counts[2:]]
                     rows.append(number(f"followup_rate/{cell}", labels, counts[0], n))
-                    rows.append(
-                        number(f"unscored_rate/{cell}", labels, 2 if name == "swapped_roles" else 0, n + 2)
-                    )
+                    rows.append(number(f"unscored_rate/{cell}", labels, 2 if name == "swapped_roles" else 0, n + 2))
                     for label, k in zip(LABELS, counts, strict=True):
                         rows.append(number(f"label_share/{cell}/{label}", labels | {"label": label}, k, n))
                     if name != "baseline":

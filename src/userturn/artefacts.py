@@ -1,19 +1,18 @@
 """Artefacts on disk: canonical JSON Lines, digests and atomic writes.
 
 Every hashed artefact goes through this module, so that the same rows always give the same bytes: keys sorted, UTF-8,
-no NaN, one row a line, a final newline. A reader of a half-written file is impossible: files appear by a rename.
+no NaN, one row a line, a final newline; files appear whole or not at all (`userturn.files`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from userturn.files import atomic_file
 
 Row = dict[str, Any]
 
@@ -32,30 +31,6 @@ def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def sha256_file(path: Path) -> str:
-    """Hex sha256 of a file's bytes, read in chunks."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a temporary file beside ``path`` that takes its name only when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes bytes atomically."""
     with atomic_file(path) as stream:
@@ -69,7 +44,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: object) -> None:
     """Writes one indented JSON document with sorted keys, atomically."""
-    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -28,9 +28,7 @@ class Cell:
     @property
     def user_turns(self) -> Path:
         """The artefact of the cell's user turns."""
-        return layout.user_turns(
-            self.model, self.dataset, self.perturbation, layout.temperature_key(self.temperature)
-        )
+        return layout.user_turns(self.model, self.dataset, self.perturbation, layout.temperature_key(self.temperature))
 
     def judgements(self, judge: str) -> Path:
         """The artefact of one judge's labels."""

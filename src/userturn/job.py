@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import os
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from userturn import code, layout, manifest
+from userturn import code, manifest
 from userturn.artefacts import write_json
 from userturn.environments import Lock
 from userturn.progress import Progress
@@ -111,7 +110,11 @@ def main(stage: str, spec_type: type[S], run: Callable[[S, Job], None]) -> None:
         traceback.print_exc()
         if not isinstance(error, SystemExit):
             where = f"; the log is {arguments.log}" if arguments.log else ""
-            print(f"\nuserturn: {stage} failed: {error or type(error).__name__}{where}", file=terminal, flush=True)
+            print(
+                f"\nuserturn: {stage} failed: {error or type(error).__name__}{where}",
+                file=terminal,
+                flush=True,
+            )
         sys.exit(1)
 
 
@@ -168,14 +171,3 @@ def _snakemake_ancestor() -> tuple[int, str] | None:
             return _identity(pid)
         pid = parent
     return None
-
-
-def model_facts(model: str) -> dict[str, Any]:
-    """What a manifest tells of a model: where it came from and what its folder holds."""
-    description: dict[str, Any] = json.loads(layout.model(model).read_text("utf-8"))
-    return description
-
-
-def paths(paths: Iterable[Path]) -> list[str]:
-    """Paths as strings, for specs and messages."""
-    return [path.as_posix() for path in paths]

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from userturn.artefacts import sha256_file
+from userturn.files import sha256_file
 
 #: Packages whose versions can shape an artefact.
 _PACKAGES = (
@@ -28,8 +28,7 @@ _PACKAGES = (
 def file_facts(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Path, size and sha256 of each file, sorted by path."""
     return [
-        {"path": path.as_posix(), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
-        for path in sorted(paths)
+        {"path": path.as_posix(), "bytes": path.stat().st_size, "sha256": sha256_file(path)} for path in sorted(paths)
     ]
 
 

@@ -81,6 +81,7 @@ def assemble(cells: Sequence[CellName], settings: Settings, read: ReadRows) -> l
     """
     shards = sorted({(cell.model, cell.dataset) for cell in cells})
     rows = [row for model, dataset in shards for row in _accuracies(model, dataset, settings, read)]
+    rows += [_cut_rate(model, dataset, settings, read) for model, dataset in shards]
     judged = {cell: read(cell.judgements(settings.judge)) for cell in sorted(cells)}
     for cell, judgements in judged.items():
         rows.extend(_cell_numbers(cell, judgements, settings))
@@ -102,7 +103,11 @@ def _accuracies(model: str, dataset: str, settings: Settings, read: ReadRows) ->
     path = layout.scores(model, dataset)
     scores = read(path)
     labels = {"model": model, "dataset": dataset}
-    for quantity, column in (("accuracy", "correct"), ("accuracy_strict", "strict"), ("accuracy_loose", "loose")):
+    for quantity, column in (
+        ("accuracy", "correct"),
+        ("accuracy_strict", "strict"),
+        ("accuracy_loose", "loose"),
+    ):
         if quantity != "accuracy" and all(row[column] is None for row in scores):
             continue
         number = f"{quantity}/{model}/{dataset}"
@@ -110,6 +115,17 @@ def _accuracies(model: str, dataset: str, settings: Settings, read: ReadRows) ->
         estimate = rate(counts, **settings.arguments(number))
         selector = {"column": column, "positive": True}
         yield _number(number, quantity, labels, estimate, "proportion", [path], selector, settings)
+
+
+def _cut_rate(model: str, dataset: str, settings: Settings, read: ReadRows) -> Row:
+    """Share of assistant turns that were cut at the longest length: a low accuracy may come from there."""
+    path = layout.assistant_turns(model, dataset)
+    number = f"assistant_cut_rate/{model}/{dataset}"
+    counts = ItemCounts.from_rows((row["item"], row["finish_reason"] == "length") for row in read(path))
+    estimate = rate(counts, **settings.arguments(number))
+    labels = {"model": model, "dataset": dataset}
+    selector = {"column": "finish_reason", "positive": "length"}
+    return _number(number, "assistant_cut_rate", labels, estimate, "proportion", [path], selector, settings)
 
 
 def _cell_numbers(cell: CellName, judgements: Sequence[Row], settings: Settings) -> Iterator[Row]:

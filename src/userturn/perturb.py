@@ -95,7 +95,11 @@ def removed_assistant(one: Answered) -> Context:
 
 def swapped_roles(one: Answered) -> Context:
     """``q`` under the assistant role and ``a`` under the user role; earlier messages keep theirs."""
-    messages = (*one.messages[:-1], _assistant(one.query["content"]), Message(role="user", content=one.answer))
+    messages = (
+        *one.messages[:-1],
+        _assistant(one.query["content"]),
+        Message(role="user", content=one.answer),
+    )
     return Context(one.item, messages, {"swapped_messages": 2})
 
 

@@ -62,4 +62,9 @@ class Progress:
     def _draw(self, now: float, note: str) -> None:
         assert self._terminal is not None
         filled = int(24 * self.done / self.total) if self.total else 24
-        print(f"\r\x1b[K[{'█' * filled}{'·' * (24 - filled)}] {self._line(now, note)}", end="", file=self._terminal, flush=True)
+        print(
+            f"\r\x1b[K[{'█' * filled}{'·' * (24 - filled)}] {self._line(now, note)}",
+            end="",
+            file=self._terminal,
+            flush=True,
+        )

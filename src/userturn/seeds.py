@@ -26,9 +26,7 @@ def _encode(part: str | int | float) -> bytes:
         # -0.0 == 0.0, so both must lead to one seed: adding 0.0 drops the sign.
         tag, payload = b"f", struct.pack(">d", part + 0.0)
     else:
-        raise TypeError(
-            f"a part of a seed must be a str, an int or a float, got {type(part).__name__} {part!r}"
-        )
+        raise TypeError(f"a part of a seed must be a str, an int or a float, got {type(part).__name__} {part!r}")
     return tag + len(payload).to_bytes(8, "big") + payload
 
 

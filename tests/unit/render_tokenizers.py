@@ -73,9 +73,7 @@ def small_tokenizer(
 
 
 FAMILIES = {
-    "chatml": Family(
-        "chatml", {"<|endoftext|>": 1000, "<|im_start|>": 1001, "<|im_end|>": 1002}, eos="<|im_end|>"
-    ),
+    "chatml": Family("chatml", {"<|endoftext|>": 1000, "<|im_start|>": 1001, "<|im_end|>": 1002}, eos="<|im_end|>"),
     "qwen35": Family(
         "qwen35",
         {"<|endoftext|>": 248044, "<|im_start|>": 248045, "<|im_end|>": 248046},

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from userturn.artefacts import ArtefactError, atomic_file, canonical, read_jsonl, write_jsonl
+from userturn.artefacts import ArtefactError, canonical, read_jsonl, write_jsonl
+from userturn.files import atomic_file
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -49,7 +50,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b'{"a":1}\n{"a":\n', r"rows\.jsonl:2: not a JSON line"), (b"[1]\n", r"rows\.jsonl:1: expected a JSON object, found list")],
+    [
+        (b'{"a":1}\n{"a":\n', r"rows\.jsonl:2: not a JSON line"),
+        (b"[1]\n", r"rows\.jsonl:1: expected a JSON object, found list"),
+    ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "rows.jsonl"

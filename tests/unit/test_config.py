@@ -24,7 +24,9 @@ def config() -> dict[str, Any]:
 
 
 def test_documented_default_and_schema_have_not_drifted() -> None:
-    assert (ROOT / "config" / "config.yaml").read_text("utf-8") == document.default_yaml(), "run `userturn config write`"
+    assert (ROOT / "config" / "config.yaml").read_text("utf-8") == document.default_yaml(), (
+        "run `userturn config write`"
+    )
     assert (ROOT / "config" / "config.schema.json").read_text("utf-8") == document.schema_text()
 
 
@@ -59,14 +61,23 @@ def _set(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
 
 
 FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
-    "unknown key": (_set("probe.sampels", 3), ["probe.sampels: unknown key (given: 3)", "allowed there:", "samples"]),
+    "unknown key": (
+        _set("probe.sampels", 3),
+        ["probe.sampels: unknown key (given: 3)", "allowed there:", "samples"],
+    ),
     "unknown top-level key": (_set("juges", {}), ["juges: unknown key", "judges"]),
     "unknown perturbation parameter": (
         _set("probe.perturbations.truncated_assistant.fracton", 0.5),
         ["probe.perturbations.truncated_assistant.fracton: unknown key (given: 0.5)", "fraction"],
     ),
-    "wrong type": (_set("probe.samples", "many"), ["probe.samples: Input should be a valid integer", "'many'"]),
-    "negative n": (_set("datasets.gsm8k.n_items", -4), ["datasets.gsm8k.n_items: ", "greater than or equal to 1", "-4"]),
+    "wrong type": (
+        _set("probe.samples", "many"),
+        ["probe.samples: Input should be a valid integer", "'many'"],
+    ),
+    "negative n": (
+        _set("datasets.gsm8k.n_items", -4),
+        ["datasets.gsm8k.n_items: ", "greater than or equal to 1", "-4"],
+    ),
     "unknown dataset": (
         _set("datasets.gsm8k.reader", "gsm9k"),
         ["datasets.gsm8k.reader: unknown dataset reader; known: gsm8k", "'gsm9k'"],
@@ -80,7 +91,10 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
         ["temperatures.1: ", "greater than or equal to 0", "-1.0"],
     ),
     "empty grid": (_set("datasets", {}), ["datasets: ", "at least 1 item"]),
-    "no temperatures": (_set("probe.perturbations.baseline.temperatures", []), ["temperatures: ", "at least 1 item"]),
+    "no temperatures": (
+        _set("probe.perturbations.baseline.temperatures", []),
+        ["temperatures: ", "at least 1 item"],
+    ),
     "duplicate cell": (
         _set("probe.perturbations.baseline.temperatures", [1.0, 0.0, 1]),
         ["temperatures: each temperature makes one cell", "[1.0]"],
@@ -90,8 +104,14 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
         ["probe.perturbations: exactly one perturbation must be named 'baseline'"],
     ),
     "wrong digest": (_set("datasets.gsm8k.source.sha256", "abc"), ["datasets.gsm8k.source", "sha256", "64"]),
-    "name that is no file name": (_set("datasets", {"../x": DEFAULT_STUDY["datasets"]["gsm8k"]}), ["datasets.../x"]),
-    "unknown judge": (_set("reported_judge", "oracle"), ["reported_judge: 'oracle' is no judge", "provisional"]),
+    "name that is no file name": (
+        _set("datasets", {"../x": DEFAULT_STUDY["datasets"]["gsm8k"]}),
+        ["datasets.../x"],
+    ),
+    "unknown judge": (
+        _set("reported_judge", "oracle"),
+        ["reported_judge: 'oracle' is no judge", "provisional"],
+    ),
     "no room for prompts": (_set("engine.max_model_len", 200), ["engine.max_model_len: 200 leaves no room"]),
     "one item to shuffle": (_set("datasets.gsm8k.n_items", 1), ["gsm8k: n_items is 1", "shuffled_context"]),
     "missing section": (lambda config: config.pop("probe"), ["probe: required, but not given"]),

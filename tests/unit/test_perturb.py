@@ -101,7 +101,10 @@ def test_donors_are_a_derangement_and_one_cycle(items: list[str], seed: int) -> 
     assert len(seen) == len(items)
 
 
-@given(items=st.lists(st.text(min_size=1, max_size=6), min_size=3, max_size=30, unique=True), seed=st.integers(0, 99))
+@given(
+    items=st.lists(st.text(min_size=1, max_size=6), min_size=3, max_size=30, unique=True),
+    seed=st.integers(0, 99),
+)
 def test_one_more_item_changes_one_other_donor(items: list[str], seed: int) -> None:
     before, after = donors(items[:-1], seed, "d"), donors(items, seed, "d")
     assert sum(after[item] != giver for item, giver in before.items()) == 1

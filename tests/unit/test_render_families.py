@@ -50,9 +50,7 @@ SWAPPED = turns(("a", "q"), ("u", "r"))
 THOUGHT = turns(("u", "q"), ("a", "<think>\nhm\n</think>\n\nr"))
 
 
-def renderer(
-    family: str, prefix: Prefix = "stripped", thinking: bool | None = None, **kwargs: Any
-) -> Renderer:
+def renderer(family: str, prefix: Prefix = "stripped", thinking: bool | None = None, **kwargs: Any) -> Renderer:
     return Renderer(FAMILIES[family].tokenizer(), prefix=prefix, thinking=thinking, **kwargs)
 
 
@@ -219,9 +217,7 @@ def test_harmony(prefix: Prefix) -> None:
         f"{lead}<|start|>user<|message|>q<|end|>"
         "<|start|>assistant<|channel|>final<|message|>r<|end|><|start|>user<|message|>"
     )
-    assert (
-        found.user_prompt(REMOVED).text == f"{lead}<|start|>user<|message|>q<|end|><|start|>user<|message|>"
-    )
+    assert found.user_prompt(REMOVED).text == f"{lead}<|start|>user<|message|>q<|end|><|start|>user<|message|>"
     assert found.assistant_prompt(REMOVED).text == f"{lead}<|start|>user<|message|>q<|end|><|start|>assistant"
     ids = found.format.user_header_token_ids
     assert (ids[0], ids[-1]) == (200006, 200008)
@@ -232,9 +228,7 @@ def test_harmony(prefix: Prefix) -> None:
 
 def test_harmony_prints_a_fixed_date_even_if_none_is_given() -> None:
     found = renderer("harmony")
-    assert found.user_prompt(BASELINE).text.startswith(
-        HARMONY_SYSTEM.format(date="2026-01-01", effort="medium")
-    )
+    assert found.user_prompt(BASELINE).text.startswith(HARMONY_SYSTEM.format(date="2026-01-01", effort="medium"))
     assert "the template prints the date: fixed at 2026-01-01" in found.format.notes
 
 
@@ -246,9 +240,7 @@ def test_glm_stops_where_the_assistant_would_begin(family: str, stop: int, think
     found = renderer(family, thinking=thinking)
     assert stop in found.format.stop_token_ids
     assert found.format.user_end == ("/nothink" if (family, thinking) == ("glm45", False) else "")
-    assert {"<|user|>", "<|assistant|>", "<|endoftext|>"} <= spelled(
-        family, found.format.assistant_stop_token_ids
-    )
+    assert {"<|user|>", "<|assistant|>", "<|endoftext|>"} <= spelled(family, found.format.assistant_stop_token_ids)
     assert found.user_prompt(BASELINE).text.count("[gMASK]<sop>") == 1
 
 
@@ -259,9 +251,7 @@ def test_glm_does_not_repeat_nothink() -> None:
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("family", ["gemma", "mistral", "mistral-v3"])
-@pytest.mark.parametrize(
-    ("context", "roles"), [(REMOVED, r"\[user, user\]"), (SWAPPED, r"\[assistant, user, user\]")]
-)
+@pytest.mark.parametrize(("context", "roles"), [(REMOVED, r"\[user, user\]"), (SWAPPED, r"\[assistant, user, user\]")])
 def test_enforced_alternation_refuses_the_context_and_says_so(
     family: str, context: list[Message], roles: str, prefix: Prefix
 ) -> None:
@@ -275,9 +265,7 @@ def test_enforced_alternation_refuses_the_context_and_says_so(
 def test_a_system_message_goes_where_the_template_puts_it() -> None:
     context = [*turns(("s", "be brief")), *BASELINE]
     assert (
-        renderer("gemma")
-        .user_prompt(context)
-        .text.startswith("<bos><start_of_turn>user\nbe brief\n\nq<end_of_turn>")
+        renderer("gemma").user_prompt(context).text.startswith("<bos><start_of_turn>user\nbe brief\n\nq<end_of_turn>")
     )
     assert renderer("mistral").user_prompt(context).text == "<s>[INST] q [/INST] r</s>[INST] be brief\n\n"
     retained = renderer("mistral", "retained").assistant_prompt([*turns(("s", "be brief")), *REMOVED])
@@ -345,9 +333,7 @@ def row(name: str, family: str, found: TurnFormat) -> str:
 
 
 @pytest.mark.parametrize(("name", "family", "thinking"), ROWS)
-def test_the_documented_table_is_what_the_renderer_finds(
-    name: str, family: str, thinking: bool | None
-) -> None:
+def test_the_documented_table_is_what_the_renderer_finds(name: str, family: str, thinking: bool | None) -> None:
     expected = row(name, family, renderer(family, thinking=thinking).format)
     assert expected in DOCS.read_text(encoding="utf-8").splitlines(), f"docs/templates.md lacks:\n{expected}"
 

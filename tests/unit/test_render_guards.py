@@ -18,9 +18,7 @@ from userturn.render.controls import ControlTokens
 
 # --- refusals -------------------------------------------------------------------------------------
 
-CHATML = (
-    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
-)
+CHATML = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
 SPECIAL = {"<|im_start|>": 1001, "<|im_end|>": 1002}
 
 
@@ -58,9 +56,7 @@ def test_two_bos_are_refused_and_one_is_not() -> None:
     special = {**SPECIAL, "<s>": 1003}
     once = Renderer(small_tokenizer("{{ bos_token }}" + CHATML, special, bos="<s>", eos="<|im_end|>"))
     assert once.user_prompt([user("q")]).token_ids[:2] == (1003, 1001)
-    twice = Renderer(
-        small_tokenizer("{{ bos_token }}{{ bos_token }}" + CHATML, special, bos="<s>", eos="<|im_end|>")
-    )
+    twice = Renderer(small_tokenizer("{{ bos_token }}{{ bos_token }}" + CHATML, special, bos="<s>", eos="<|im_end|>"))
     with pytest.raises(TemplateNotProbeable, match="two BOS tokens"):
         twice.user_prompt([user("q")])
 
@@ -80,10 +76,7 @@ def test_a_dropped_message_is_refused() -> None:
 
 def test_a_template_without_generation_prompt_gets_its_header_by_sentinel() -> None:
     renderer = Renderer(small_tokenizer(CHATML, SPECIAL, eos="<|im_end|>"))
-    assert (
-        renderer.assistant_prompt([user("q")]).text
-        == "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n"
-    )
+    assert renderer.assistant_prompt([user("q")]).text == "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n"
     assert renderer.format.assistant_header == "<|im_start|>assistant\n"
 
 
@@ -140,9 +133,7 @@ def test_a_control_token_of_one_character_is_refused() -> None:
 
 def test_the_start_of_a_text_counts_only_once() -> None:
     """Metaspace tokenizers put a space in front of a text: not in front of each part of a hostile one."""
-    letters = {
-        letter: i for i, letter in enumerate(sorted(set("abcdefghijklmnopqrstuvwxyz<|>_/[]\n\u2581?")))
-    }
+    letters = {letter: i for i, letter in enumerate(sorted(set("abcdefghijklmnopqrstuvwxyz<|>_/[]\n\u2581?")))}
     backend = Tokenizer(models.BPE(vocab=letters, merges=[], unk_token="?"))
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     backend.add_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])

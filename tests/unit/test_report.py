@@ -96,17 +96,13 @@ def test_hostile_texts_are_shown_and_hidden_characters_spelled_out(page: Page, h
     text = "".join(page.text)
     for one in HOSTILE[:-1]:
         assert visible_text(one) in text
-    assert not re.search(
-        "[\x00-\x08\x0b-\x1f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", html
-    )
+    assert not re.search("[\x00-\x08\x0b-\x1f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", html)
     assert f"⟦{30_000 - SHOWN_CHARACTERS} more characters⟧" in text
 
 
 def test_every_number_is_on_the_page_with_its_own_digits(page: Page, html: str) -> None:
     known = {row["id"]: row for row in numbers()}
-    assert {a["data-number-id"] for t, a in page.tags if t == "button" and "data-number-id" in a} == set(
-        known
-    )
+    assert {a["data-number-id"] for t, a in page.tags if t == "button" and "data-number-id" in a} == set(known)
     assert {a["data-number-id"] for _, a in page.tags if "data-number-id" in a} == set(known)
     stored = json.loads(next(text for about, text in page.raw if about.get("id") == "numbers"))
     assert set(stored) == set(known)
@@ -137,11 +133,18 @@ def test_a_zero_is_shown_as_measured_with_its_bound() -> None:
     assert "not measured" in shown_number(None)
 
 
+def test_a_task_without_a_scorer_says_so() -> None:
+    row = number("accuracy/m/mt_bench", {"model": "m"}, 0, 0)
+    assert re.sub("<[^>]+>", "", shown_number(row)) == "nothing scored"
+    assert 'data-number-id="accuracy/m/mt_bench"' in shown_number(row)
+
+
 def test_details_say_how_a_number_came_about() -> None:
     row = next(row for row in numbers() if row["id"].startswith("effect/"))
     told = details(row)
     assert dict(told["short"])["Method"] == "Newcombe hybrid score on n_eff"
     assert dict(told["short"])["p-value"] == "0.031, adjusted <0.001 (exact sign-flip test)"
+    assert told["title"] == "Effect of the perturbation · alpha-1b · gsm8k · shuffled context · T = 0"
     assert told["audit"] == f"userturn audit {row['id']}"
     assert told["cell"] == "/".join(row["id"].split("/")[1:])
     undefined = details(numbers()[-1])
@@ -176,7 +179,7 @@ def test_small_p_values_are_bounds() -> None:
 
 
 def test_intervals_of_differences_are_never_shortened() -> None:
-    row = number("effect/x", {}, 0, 4, value=0.0, low=0.0, high=0.5, unit="difference")
+    row = number("effect/x", {}, 0, 4, value=0.0, low=0.0, high=0.5, unit="difference of proportions")
     assert interval_text(row, short=True) == "[0.000, +0.500]"
 
 
@@ -214,16 +217,12 @@ def test_numbers_that_no_section_knows_are_still_shown(html: str) -> None:
 
 def test_simulated_studies_say_so_and_validated_judges_lose_the_warning(html: str) -> None:
     assert "SIMULATED" not in html
-    simulated = build_report(
-        report_data(numbers=[], transcripts=[], facts=facts() | {"engine": {"name": "simulated"}})
-    )
+    simulated = build_report(report_data(numbers=[], transcripts=[], facts=facts() | {"engine": {"name": "simulated"}}))
     assert "<title>SIMULATED" in simulated
     assert "No number here is a finding" in simulated
     assert "The judge is provisional." in html
     checked = facts() | {"judges": {"provisional": {"version": "2", "provisional": False}}}
-    assert "The judge is provisional." not in build_report(
-        report_data(numbers=[], transcripts=[], facts=checked)
-    )
+    assert "The judge is provisional." not in build_report(report_data(numbers=[], transcripts=[], facts=checked))
 
 
 def test_an_empty_study_is_still_a_page() -> None:

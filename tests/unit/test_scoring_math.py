@@ -95,9 +95,7 @@ def test_where_the_answer_stands(response: str, found: str, how: str, strict: bo
     assert (result.extracted, result.reason, result.correct, result.strict) == (found, how, True, strict)
 
 
-@pytest.mark.parametrize(
-    "response", ["", "It is 5.", r"\boxed{5", r"\boxed{}", "The answer is", r"\boxed", "$5$"]
-)
+@pytest.mark.parametrize("response", ["", "It is 5.", r"\boxed{5", r"\boxed{}", "The answer is", r"\boxed", "$5$"])
 def test_no_answer_is_unscored(response: str) -> None:
     result = score(response)
     assert (result.state, result.correct) == ("unscored", None)

@@ -45,9 +45,7 @@ def test_equal_zeros_lead_to_one_seed():
 @settings(max_examples=50)
 @given(st.integers(0, 2**63 - 1), parts, parts)
 def test_different_parts_never_collide(seed, first, second):
-    assert (derive(seed, *first, bits=256) == derive(seed, *second, bits=256)) == (
-        typed(first) == typed(second)
-    )
+    assert (derive(seed, *first, bits=256) == derive(seed, *second, bits=256)) == (typed(first) == typed(second))
 
 
 @settings(max_examples=50)

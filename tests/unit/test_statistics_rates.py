@@ -156,11 +156,7 @@ def test_effective_size_matches_the_beta_binomial_design_effect() -> None:
 
 def test_same_bytes_again_and_independent_of_row_and_item_order() -> None:
     rng = np.random.default_rng(0)
-    rows = [
-        (f"i{i}", bool(rng.random() < 0.3) if rng.random() < 0.9 else None)
-        for i in range(40)
-        for _ in range(5)
-    ]
+    rows = [(f"i{i}", bool(rng.random() < 0.3) if rng.random() < 0.9 else None) for i in range(40) for _ in range(5)]
     shuffled = [rows[i] for i in rng.permutation(len(rows))]
     first = json.dumps(asdict(rate(ItemCounts.from_rows(rows), seed=9)))
     assert json.dumps(asdict(rate(ItemCounts.from_rows(rows), seed=9))) == first

@@ -76,4 +76,3 @@ def write(folder: Path) -> list[Path]:
     for path, text in files.items():
         write_text(path, text)
     return list(files)
-

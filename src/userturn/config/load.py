@@ -40,7 +40,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """
     try:
         # the loader derives from SafeLoader: it builds plain values only
-        value = yaml.load(path.read_text("utf-8"), Loader=_StrictLoader)  # noqa: S506
+        value = yaml.load(path.read_text("utf-8"), Loader=_StrictLoader)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such config file") from error
     except yaml.YAMLError as error:
@@ -56,11 +56,12 @@ def _location(error: ErrorDetails, config: object) -> list[str]:
     """The keys that lead to a fault, without the tags that pydantic puts in for members of unions."""
     *parents, last = error["loc"] or ("config",)
     keys = []
+    node: Any = config
     for part in parents:
-        if isinstance(config, Mapping) and part in config:
-            config = config[part]
-        elif isinstance(config, list) and isinstance(part, int) and part < len(config):
-            config = config[part]
+        if isinstance(node, list):
+            node = node[int(part)]
+        elif isinstance(node, Mapping) and part in node:
+            node = node[part]
         else:
             continue
         keys.append(str(part))

@@ -67,8 +67,10 @@ class Probe(Section):
     def _one_baseline(cls, value: dict[str, Perturbation]) -> dict[str, Perturbation]:
         kinds = [perturbation.kind for perturbation in value.values()]
         if "baseline" not in value or value["baseline"].kind != "baseline" or kinds.count("baseline") != 1:
-            raise ValueError("exactly one perturbation must be named 'baseline' with kind: baseline; "
-                             f"given: { {name: p.kind for name, p in value.items()} }")
+            raise ValueError(
+                "exactly one perturbation must be named 'baseline' with kind: baseline; "
+                f"given: { {name: p.kind for name, p in value.items()} }"
+            )
         return value
 
 
@@ -108,15 +110,20 @@ class Study(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.reported_judge not in self.judges:
-            raise ValueError(f"reported_judge: {self.reported_judge!r} is no judge of this study; "
-                             f"known: {', '.join(self.judges)}")
+            raise ValueError(
+                f"reported_judge: {self.reported_judge!r} is no judge of this study; known: {', '.join(self.judges)}"
+            )
         shuffled = [n for n, p in self.probe.perturbations.items() if p.kind == "shuffled_context"]
         small = [n for n, d in self.datasets.items() if d.n_items == 1]
         if shuffled and small:
-            raise ValueError(f"datasets: {', '.join(small)}: n_items is 1, but probe.perturbations.{shuffled[0]} "
-                             "needs at least 2 items to exchange answers")
+            raise ValueError(
+                f"datasets: {', '.join(small)}: n_items is 1, but probe.perturbations.{shuffled[0]} "
+                "needs at least 2 items to exchange answers"
+            )
         longest = self.assistant_turns.max_tokens + self.probe.sampling.max_tokens
         if longest >= self.engine.max_model_len:
-            raise ValueError(f"engine.max_model_len: {self.engine.max_model_len} leaves no room for a prompt beside "
-                             f"assistant_turns.max_tokens + probe.sampling.max_tokens = {longest}")
+            raise ValueError(
+                f"engine.max_model_len: {self.engine.max_model_len} leaves no room for a prompt beside "
+                f"assistant_turns.max_tokens + probe.sampling.max_tokens = {longest}"
+            )
         return self

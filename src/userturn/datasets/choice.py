@@ -28,12 +28,8 @@ def choose(items: Sequence[Item], n_items: int | None, seed: int, dataset: str) 
     if len({item["item"] for item in items}) != len(items):
         raise DatasetError(f"{dataset}: item ids are not unique")
     if n_items is not None and n_items < 1:
-        raise DatasetError(
-            f"{dataset}: n_items must be at least 1, or null for all {len(items)} items, got {n_items}"
-        )
+        raise DatasetError(f"{dataset}: n_items must be at least 1, or null for all {len(items)} items, got {n_items}")
     if n_items is not None and n_items > len(items):
         raise DatasetError(f"{dataset}: n_items is {n_items}, but there are only {len(items)} items")
-    ranked = sorted(
-        items, key=lambda item: (derive(seed, "choose", dataset, item["item"], bits=256), item["item"])
-    )
+    ranked = sorted(items, key=lambda item: (derive(seed, "choose", dataset, item["item"], bits=256), item["item"]))
     return ranked[:n_items]

@@ -33,9 +33,7 @@ def _reference(row: Row) -> str:
     _, marker, final = answer.rpartition("####")
     number = canonical_number(final) if marker else None
     if number is None:
-        raise row.fail(
-            "a number after '####' at the end of 'answer'", final.strip() if marker else answer[-40:]
-        )
+        raise row.fail("a number after '####' at the end of 'answer'", final.strip() if marker else answer[-40:])
     return number
 
 

@@ -4,7 +4,9 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
+
+from userturn.messages import Message
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _SHOWN = 80
@@ -12,13 +14,6 @@ _SHOWN = 80
 
 class DatasetError(ValueError):
     """A dataset's bytes are not what its reader expects, or cannot give what was asked for."""
-
-
-class Message(TypedDict):
-    """One message of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 class Item(TypedDict):
@@ -79,11 +74,7 @@ class Row:
     def texts(self, name: str) -> list[str]:
         """Returns a field that must be a list of at least one non-empty text."""
         value = self._get(name, "a list of texts")
-        if (
-            not isinstance(value, list)
-            or not value
-            or not all(isinstance(v, str) and v.strip() for v in value)
-        ):
+        if not isinstance(value, list) or not value or not all(isinstance(v, str) and v.strip() for v in value):
             raise self.fail(f"a list of non-empty texts in {name!r}", value)
         return value
 
@@ -140,9 +131,7 @@ def rows(data: bytes, dataset: str) -> Iterator[Row]:
                 f"{dataset}, line {number}: expected one JSON object, got {shown!r} ({error})"
             ) from error
         if not isinstance(value, dict):
-            raise DatasetError(
-                f"{dataset}, line {number}: expected one JSON object, got {type(value).__name__}"
-            )
+            raise DatasetError(f"{dataset}, line {number}: expected one JSON object, got {type(value).__name__}")
         yield Row(dataset, index, number, value)
 
 

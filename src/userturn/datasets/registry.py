@@ -47,8 +47,7 @@ _ALL = (
     ),
     Reader(
         name=mt_bench.DATASET,
-        description="MT-Bench: open questions by category, not scored; a human second turn is kept beside "
-        "each.",
+        description="MT-Bench: open questions by category, not scored; a human second turn is kept beside each.",
         licence="Apache-2.0",
         scorer="none",
         read=mt_bench.read,

@@ -146,6 +146,7 @@ def _relay(on_done: Callable[[int], None]) -> Any:
         def update(self, n: float | None = 1) -> bool | None:
             if self._counts and n:
                 on_done(int(n))
-            return super().update(n)
+            shown: bool | None = super().update(n)
+            return shown
 
     return Relay

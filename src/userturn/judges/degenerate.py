@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from userturn.judges.features import MAX_CHARS, tokens
+from userturn.judges.features import MAX_CHARS, WORD, tokens
 from userturn.judges.labels import JSON
 
 # ChatML, Llama, Gemma, Mistral, GLM and harmony marks. Think tags are absent: they are `meta_reasoning`.
@@ -26,14 +26,16 @@ _ROLE_LINE = re.compile(r"^(?:assistant|user|system)\s{0,5}$", re.MULTILINE)
 _LATIN_WORD = re.compile(r"[a-z]+")
 _ORDINARY_SYMBOLS = frozenset(" \t\n\r.,;:!?'\"’‘“”()[]{}<>+-–—*/=%$€£#&@_^|\\`~…°·•→×÷")
 # Letter pairs that English words practically never contain; a scrambled word soon does.
-_RARE_PAIRS = frozenset(
-    "bq bx bz cb cg cj cp cv cw cx dx dz fb fc fd fg fh fj fk fm fn fp fq fv fw fx fz gb gc gj gk gq gv gx gz hc hd "
-    "hg hj hk hp hq hv hx hz iy jb jc jd jf jg jh jj jk jl jm jn jp jq jr js jt jv jw jx jy jz kc kd kg kj kp kq kv "
-    "kx kz lj lq lx lz mg mh mj mk mq mv mw mx mz pj pk pq pv px pz qa qb qc qd qe qf qg qh qi qj qk ql qm qn qo qp "
-    "qr qs qt qv qw qx qy qz rx sj sx sz tj tk tq tv tx uq uw vb vc vd vf vg vh vj vk vl vm vn vp vq vs vt vu vv vw "
-    "vx vz wc wg wj wm wp wq wu wv ww wx wz xb xd xg xj xk xl xm xn xq xr xs xv xw xx xz yj yq yx yy zb zc zd zf "
-    "zg zj zk zm zn zp zq zr zs zv zw zx".split()
-)
+_RARE_PAIR_TABLE = """
+    bq bx bz cb cg cj cp cv cw cx dx dz fb fc fd fg fh fj fk fm fn fp fq fv fw fx fz gb gc gj gk gq
+    gv gx gz hc hd hg hj hk hp hq hv hx hz iy jb jc jd jf jg jh jj jk jl jm jn jp jq jr js jt jv jw
+    jx jy jz kc kd kg kj kp kq kv kx kz lj lq lx lz mg mh mj mk mq mv mw mx mz pj pk pq pv px pz qa
+    qb qc qd qe qf qg qh qi qj qk ql qm qn qo qp qr qs qt qv qw qx qy qz rx sj sx sz tj tk tq tv tx
+    uq uw vb vc vd vf vg vh vj vk vl vm vn vp vq vs vt vu vv vw vx vz wc wg wj wm wp wq wu wv ww wx
+    wz xb xd xg xj xk xl xm xn xq xr xs xv xw xx xz yj yq yx yy zb zc zd zf zg zj zk zm zn zp zq zr
+    zs zv zw zx
+    """
+_RARE_PAIRS = frozenset(_RARE_PAIR_TABLE.split())
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,11 @@ class DegenerateThresholds:
         loop_chars: Fewest characters before a character loop is looked for.
         loop_chars_distinct: A loop when at most this share of the 12-character windows is distinct.
         same_char_run: A loop when one character other than blanks and rulers stands this often in a row.
-        broken: Gibberish when this share of the words of 4 letters and more is no word (rare letter pair, no vowel,
-            two scripts, digits inside, or over 30 letters) and at least ``broken_words`` are.
+        broken: Gibberish when this share of the words of 4 letters and more is no word (rare letter pair, no
+            vowel, two scripts, digits inside, or over 30 letters) and at least ``broken_words`` are.
         broken_words: See ``broken``.
-        symbols: Gibberish when this share of the non-blank characters is neither letter, digit nor ordinary symbol.
+        symbols: Gibberish when this share of the non-blank characters is neither letter, digit nor ordinary
+            symbol.
         scripts: Gibberish when this many scripts carry the letters, each at least a tenth of them.
     """
 
@@ -116,14 +119,18 @@ def _is_broken(word: str) -> bool:
         return True
     latin = _LATIN_WORD.fullmatch(word)
     if not latin:
-        return any(a.isalpha() and b.isdigit() and c.isalpha() for a, b, c in zip(word, word[1:], word[2:], strict=False))
+        return any(
+            a.isalpha() and b.isdigit() and c.isalpha() for a, b, c in zip(word, word[1:], word[2:], strict=False)
+        )
     if not set(word) & set("aeiouy"):
         return True
     return any(word[i : i + 2] in _RARE_PAIRS for i in range(len(word) - 1))
 
 
 def _gibberish(text: str, t: DegenerateThresholds) -> dict[str, JSON] | None:
-    long_words = [w for w in tokens(text) if len(w) >= 4 and "'" not in w and not w.isdigit()]
+    # Short words in capitals are abbreviations, which no letter pair can judge.
+    words = [w.lower() for w in WORD.findall(text) if not (w.isupper() and len(w) <= 5)]
+    long_words = [w for w in words if len(w) >= 4 and "'" not in w and not w.isdigit()]
     broken = sum(_is_broken(w) for w in long_words)
     share = broken / len(long_words) if long_words else 0.0
     visible = [ch for ch in text if not ch.isspace()]

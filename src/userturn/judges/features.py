@@ -1,12 +1,14 @@
 """Text features of one user turn: pure, bounded, independent of any model.
 
-Every feature is a count, a share or a flag of the first `MAX_CHARS` characters and `MAX_TOKENS` words, so that a
-hostile text of a megabyte costs what a long one costs. Regular expressions are single classes or fixed alternatives
-without nested repetition. A trained classifier takes `as_vector`; the provisional judge reads the fields.
+Every feature is a count, a share or a flag of the first `MAX_CHARS` characters and `MAX_TOKENS` words, so
+that a hostile text of a megabyte costs what a long one costs. Regular expressions are single classes or
+fixed alternatives without nested repetition. A trained classifier takes `as_vector`; the provisional judge
+reads the fields.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from userturn.judges.labels import Turn
 MAX_CHARS = 20_000
 MAX_TOKENS = 3_000
 
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _SENTENCE_END = re.compile(r"[.!?\n]+")
 _MARKDOWN_LINE = re.compile(r"^[ \t]{0,8}(?:#{1,6} |[-*+•] |\d{1,2}[.)] |```|\|)", re.MULTILINE)
 _BOLD = re.compile(r"\*\*[^*\n]{1,200}\*\*")
@@ -35,8 +37,8 @@ class Overlap:
 
     Attributes:
         words: Share of the turn's distinct content words that occur in the reference.
-        trigrams: Share of the turn's word trigrams that occur in the reference (shorter n-grams when the turn has
-            fewer than three words).
+        trigrams: Share of the turn's word trigrams that occur in the reference (shorter n-grams when the
+            turn has fewer than three words).
         covered: Share of the reference's word trigrams that occur in the turn.
         run: Longest run of words that both have, in words.
         run_share: That run over the turn's number of words.
@@ -59,7 +61,8 @@ class Surface:
         sentences: Number of sentences.
         stock: Every sentence is made of stock words only (thanks, greetings, empty prompts).
         asks: One of the first two or the last sentence ends with a question mark or opens like a question.
-        directs: One of the first two or the last sentence opens with a request to an assistant, or says please.
+        directs: One of the first two or the last sentence opens with a request to an assistant, or says
+            please.
         advises: A sentence tells the reader what they can, should or need to do.
         first_person: Number of first-person words.
         second_person: Number of second-person words.
@@ -126,7 +129,7 @@ def tokens(text: str) -> list[str]:
     Returns:
         Words with typographic apostrophes made plain.
     """
-    return _WORD.findall(text[:MAX_CHARS].replace("’", "'").lower())[:MAX_TOKENS]
+    return WORD.findall(text[:MAX_CHARS].replace("’", "'").lower())[:MAX_TOKENS]
 
 
 def sentences(text: str) -> list[str]:
@@ -240,8 +243,9 @@ def _asks(sentence: str) -> bool:
     first = _after_softeners(words)
     if first not in lexicon.QUESTION_OPENERS or len(words) > 40:
         return False
-    # Without a question mark: "can you ..." asks; "when you ..." asks only if nothing else ends the sentence.
-    inverted = any(pair in {"i", "you", "u"} for pair in words[words.index(first) + 1 : words.index(first) + 2])
+    # Without a question mark: "can you ..." asks, whatever ends the sentence; "when you ..." does not.
+    after = words[words.index(first) + 1 :][:1]
+    inverted = first not in lexicon.QUESTION_WORDS and after in (["i"], ["you"], ["u"])
     return inverted or not sentence.endswith((".", "!", ":", ","))
 
 
@@ -252,7 +256,7 @@ def _directs(sentence: str) -> bool:
 
 def _advises(sentence: str) -> bool:
     words = tokens(sentence)
-    pairs = zip(words, words[1:], strict=False)
+    pairs = itertools.pairwise(words)
     return not _asks(sentence) and any(a == "you" and b in lexicon.ADVICE_VERBS for a, b in pairs)
 
 
@@ -266,7 +270,7 @@ def _is_stock(sentence: str) -> bool:
 
 
 def _opens(sentence: str, openers: Sequence[str]) -> bool:
-    return sentence.lower().lstrip("*#>-_\"' ").startswith(tuple(openers))
+    return sentence.lower().lstrip("*#-_\"' ").startswith(tuple(openers))
 
 
 def surface(turn: Turn) -> Surface:

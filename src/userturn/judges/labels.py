@@ -1,7 +1,7 @@
 """Labels, turns and judgements: what every judge takes and gives.
 
-The labels are those of ``docs/labels.md``, which also holds the rubric and the boundary cases. ``unscored`` is a
-state of a judgement and never a label: it says that this judge could not decide.
+The labels are those of ``docs/labels.md``, which also holds the rubric and the boundary cases. ``unscored``
+is a state of a judgement and never a label: it says that this judge could not decide.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 Label = Literal[
     "genuine_followup",
@@ -28,15 +28,15 @@ State = Literal["scored", "unscored"]
 
 DEFINITIONS: Mapping[Label, str] = MappingProxyType(
     {
-        "genuine_followup": "In the voice of a user, and grounded: it reacts to the assistant turn shown, or asks on "
-        "about the matter of query and assistant turn.",
+        "genuine_followup": "In the voice of a user, and grounded: it reacts to the assistant turn shown, or "
+        "asks on about the matter of query and assistant turn.",
         "restates_prompt": "The user query again: copied, shortened, lightly edited or paraphrased.",
-        "continues_as_assistant": "The voice of an assistant: an answer, a worked solution, an offer of help, or the "
-        "assistant turn copied or carried on.",
-        "meta_reasoning": "Talks about the conversation from outside: what the user wants, what to reply, how the "
-        "roles are cast.",
-        "generic": "A user could have said it, but it would fit any conversation: thanks, a greeting, 'what else?'.",
-        "unrelated": "Has to do with neither the query nor the assistant turn shown: another problem, another topic.",
+        "continues_as_assistant": "The voice of an assistant: an answer, a worked solution, an offer of "
+        "help, or the assistant turn copied or carried on.",
+        "meta_reasoning": "Talks about the conversation from outside: what the user wants, what to reply, "
+        "how the roles are cast.",
+        "generic": "A user could say it, but it fits any conversation: thanks, greetings, 'what else?'.",
+        "unrelated": "It concerns neither the query nor the assistant turn shown: a new problem or topic.",
         "degenerate": "No usable text: empty, a loop, gibberish, template tokens. Decided by program alone.",
     }
 )
@@ -99,11 +99,19 @@ class Judge(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Stable name."""
+        ...
+
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Version of rules, weights or rubric."""
+        ...
+
     @property
-    def provisional(self) -> bool: ...
+    def provisional(self) -> bool:
+        """Whether it awaits validation."""
+        ...
 
     def judge(self, turns: Sequence[Turn]) -> list[Judgement]:
         """Judge each turn by itself.

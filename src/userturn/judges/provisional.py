@@ -6,6 +6,7 @@ Nobody has validated it against people; its error on turns whose label is known 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,8 @@ VERSION = "1"
 class Thresholds:
     """Where the rules cut; similarities are cosines of the packaged sentence model.
 
-    Chosen by eye on human follow-ups of one conversation set and on turns altered by rule; see ``docs/labels.md``.
+    Chosen by eye on human follow-ups of one conversation set and on turns altered by rule; see
+    ``docs/labels.md``.
 
     Attributes:
         copy_trigrams: A copy when this share of the turn's word trigrams comes from the reference.
@@ -66,13 +68,18 @@ class Case:
 
     Attributes:
         features: Text features.
-        to_query: Similarity of the turn to the query.
-        to_answer: Similarity of the turn to the assistant turn shown; -1 when it was removed or is blank.
+        to_query: Similarity of the turn to the query; None when that is blank.
+        to_answer: Similarity of the turn to the assistant turn shown; None when it was removed or is blank.
     """
 
     features: Features
-    to_query: float
-    to_answer: float
+    to_query: float | None
+    to_answer: float | None
+
+    @property
+    def similarities(self) -> dict[str, JSON]:
+        """Both similarities, as evidence."""
+        return {"similarity_query": self.to_query, "similarity_answer": self.to_answer}
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,8 @@ def repeats_the_query(case: Case, t: Thresholds) -> Verdict | None:
     """A copy or paraphrase of the query, whole or in part."""
     q = case.features.query
     copied = q.trigrams >= t.copy_trigrams or (q.covered >= t.covered and q.run_share >= 0.5)
-    paraphrased = case.to_query >= t.paraphrase or (
-        case.to_query >= t.near_paraphrase and q.words >= t.paraphrase_words
-    )
+    near = case.to_query if case.to_query is not None else -1.0
+    paraphrased = near >= t.paraphrase or (near >= t.near_paraphrase and q.words >= t.paraphrase_words)
     if not (copied or paraphrased):
         return None
     rationale = "Most of it is copied from the query." if copied else "It says the query in other words."
@@ -141,13 +147,14 @@ def repeats_the_query(case: Case, t: Thresholds) -> Verdict | None:
 
 
 def lays_out_an_answer(case: Case, t: Thresholds) -> Verdict | None:
-    """A worked solution, a list or an answer's opening, with nothing asked."""
+    """A worked solution, a list, a bare number or an answer's opening, with nothing asked."""
     s = case.features.surface
     listed = s.markdown_lines + s.bold >= t.listing
     worked = s.equations >= t.equations or s.steps >= 2
     if (s.asks or s.directs) and not (listed and not s.first_person):
         return None
-    if not (listed or worked or s.answer_opening):
+    bare_number = s.content_words == 0 and s.numbers > 0
+    if not (listed or worked or bare_number or s.answer_opening):
         return None
     return Verdict(
         "continues_as_assistant",
@@ -155,6 +162,7 @@ def lays_out_an_answer(case: Case, t: Thresholds) -> Verdict | None:
         {
             "answer_opening": s.answer_opening,
             "equations": s.equations,
+            "bare_number": bare_number,
             "markdown_lines": s.markdown_lines,
             "steps": s.steps,
         },
@@ -177,7 +185,7 @@ def poses_a_new_problem(case: Case, t: Thresholds) -> Verdict | None:
 def has_nothing_to_do_with_it(case: Case, t: Thresholds) -> Verdict | None:
     """Far from query and assistant turn in meaning and in words."""
     f, s = case.features, case.features.surface
-    near = max(case.to_query, case.to_answer)
+    near = max((x for x in (case.to_query, case.to_answer) if x is not None), default=-1.0)
     shared = max(f.query.words, f.answer.words)
     loosely = (near >= t.sharing and shared >= t.shared_words) or (near >= t.pointing and s.back_reference > 0)
     if near >= t.grounded or loosely:
@@ -185,7 +193,7 @@ def has_nothing_to_do_with_it(case: Case, t: Thresholds) -> Verdict | None:
     return Verdict(
         "unrelated",
         "It is far from the query and from the assistant turn.",
-        {"similarity_query": case.to_query, "similarity_answer": case.to_answer, "shared_words": shared},
+        {**case.similarities, "shared_words": shared},
     )
 
 
@@ -199,13 +207,7 @@ def speaks_as_a_user(case: Case, t: Thresholds) -> Verdict | None:
     return Verdict(
         "genuine_followup",
         "It is grounded and asks, directs or reacts as a user does.",
-        {
-            "asks": s.asks,
-            "directs": s.directs,
-            "reacts": reacts,
-            "similarity_query": case.to_query,
-            "similarity_answer": case.to_answer,
-        },
+        {"asks": s.asks, "directs": s.directs, "reacts": reacts, **case.similarities},
     )
 
 
@@ -214,7 +216,7 @@ def states_without_a_user(case: Case, t: Thresholds) -> Verdict | None:
     return Verdict(
         "continues_as_assistant",
         "It states things on the matter and neither asks, directs nor reacts.",
-        {"similarity_query": case.to_query, "similarity_answer": case.to_answer},
+        case.similarities,
     )
 
 
@@ -274,23 +276,22 @@ class ProvisionalJudge:
                 rule, evidence, rationale = hit
                 judgements.append(Judgement("scored", "degenerate", {"rule": rule, **evidence}, rationale))
                 continue
-            to_query = similarity(vector(turn.text), vector(turn.query)) if turn.query.strip() else -1.0
-            answer = turn.answer or ""
-            to_answer = similarity(vector(turn.text), vector(answer)) if answer.strip() else -1.0
-            if to_query is None or to_answer is None:
-                judgements.append(_unscored(to_query, to_answer))
+            to_query, to_answer = (
+                similarity(vector(turn.text), vector(text)) if text.strip() else None
+                for text in (turn.query, turn.answer or "")
+            )
+            if not all(x is None or math.isfinite(x) for x in (to_query, to_answer)):
+                judgements.append(
+                    Judgement(
+                        "unscored",
+                        None,
+                        {"rule": "similarity_not_finite"},
+                        "The sentence model gave no finite similarity.",
+                    )
+                )
                 continue
             judgements.append(_decide(Case(extract(turn), to_query, to_answer), self.thresholds))
         return judgements
-
-
-def _unscored(to_query: float | None, to_answer: float | None) -> Judgement:
-    return Judgement(
-        "unscored",
-        None,
-        {"rule": "similarity_not_finite", "similarity_query": to_query, "similarity_answer": to_answer},
-        "The sentence model gave no finite similarity.",
-    )
 
 
 def _decide(case: Case, thresholds: Thresholds) -> Judgement:

@@ -1,15 +1,15 @@
 """A model folder and its description ``model.json``."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
+from userturn.artefacts import write_json
+from userturn.files import atomic_folder, sha256_file
 from userturn.sources.cache import SourceCache
 from userturn.sources.config import WheelSource
 from userturn.sources.errors import explaining_disk_errors
 from userturn.sources.fetching import origin
-from userturn.sources.files import atomic_file, atomic_folder, sha256_file
 from userturn.sources.members import copy_folder_into
 
 DESCRIPTION = "model.json"
@@ -41,12 +41,7 @@ def describe(folder: Path) -> dict[str, Any]:
     entries = {str(entry.relative_to(folder).as_posix()): entry for entry in folder.rglob("*")}
     files: dict[str, dict[str, Any]] = {}
     for name, entry in sorted(entries.items()):
-        if (
-            entry.is_symlink()
-            or not (entry.is_file() or entry.is_dir())
-            or not name.isprintable()
-            or "\\" in name
-        ):
+        if entry.is_symlink() or not (entry.is_file() or entry.is_dir()) or not name.isprintable() or "\\" in name:
             raise ModelError(f"{name!r} in {folder} is not a plain file with a plain name")
         if entry.is_file() and name != DESCRIPTION:
             files[name] = {"sha256": sha256_file(entry), "size": entry.stat().st_size}
@@ -54,13 +49,6 @@ def describe(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{folder} holds no files")
     listing = "".join(f"{facts['sha256']}  {name}\n" for name, facts in files.items())
     return {"files": files, "weights_sha256": hashlib.sha256(listing.encode("utf-8")).hexdigest()}
-
-
-def write_json(path: Path, value: object) -> None:
-    """Writes JSON with sorted keys, UTF-8 and a final line end; the same value gives the same bytes."""
-    text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-    with atomic_file(path) as stream:
-        stream.write(text.encode("utf-8") + b"\n")
 
 
 def write_description(folder: Path, facts: dict[str, Any] | None = None) -> dict[str, Any]:

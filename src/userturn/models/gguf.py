@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from userturn.models.folder import ModelError, write_description, write_json
+from userturn.artefacts import write_json
+from userturn.files import atomic_folder, sha256_file, temporary_folder
+from userturn.models.folder import ModelError, write_description
 from userturn.sources.cache import SourceCache
 from userturn.sources.config import Source
 from userturn.sources.errors import explaining_disk_errors
 from userturn.sources.fetching import fetch, origin
-from userturn.sources.files import atomic_folder, sha256_file, temporary_folder
 from userturn.sources.members import extract_member
 
 DtypeName = Literal["float32", "bfloat16"]
@@ -99,9 +100,7 @@ def _write_model(model: Any, dtype: DtypeName, folder: Path) -> None:
     )
 
 
-def convert(
-    gguf: Path, destination: Path, dtype: DtypeName, facts: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def convert(gguf: Path, destination: Path, dtype: DtypeName, facts: dict[str, Any] | None = None) -> dict[str, Any]:
     """Converts a GGUF chat model to a folder that transformers and vLLM load without knowing of GGUF.
 
     Quantised tensors are dequantised to float32 and then, if asked for, rounded to bfloat16. The same file,

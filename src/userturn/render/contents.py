@@ -27,9 +27,7 @@ def checked(messages: Sequence[Message]) -> list[Message]:
         if message["role"] not in ROLES:
             raise ValueError(f"message {index}: role {message['role']!r}; allowed: {', '.join(ROLES)}")
         if not isinstance(message["content"], str):
-            raise ValueError(
-                f"message {index}: content is {type(message['content']).__name__}, a string is needed"
-            )
+            raise ValueError(f"message {index}: content is {type(message['content']).__name__}, a string is needed")
         if _SURROGATE.search(message["content"]):
             raise ValueError(f"message {index}: content has a lone surrogate, which is not Unicode text")
     return [Message(role=message["role"], content=message["content"]) for message in messages]

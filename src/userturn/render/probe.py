@@ -70,8 +70,7 @@ def probe(template: Template, encoder: Encoder, extra_stops: Sequence[int]) -> P
     turns = [Message(role=role, content=mark) for role, mark in zip(roles, marks, strict=True)]
     whole = template.render(turns)
     places = [
-        position(whole, mark, f"the content of a {role} message")
-        for role, mark in zip(roles, marks, strict=True)
+        position(whole, mark, f"the content of a {role} message") for role, mark in zip(roles, marks, strict=True)
     ]
     if places != sorted(places):
         raise TemplateNotProbeable("the template writes the turns in another order than given")
@@ -92,9 +91,7 @@ def probe(template: Template, encoder: Encoder, extra_stops: Sequence[int]) -> P
     cut_assistant = not generation_prompt and bool(past_header.strip())
     assistant_slack = _slack(encoder, past_header, marks[0]) if cut_assistant else 0
     header = user_header[: len(user_header) - user_slack]
-    assistant_header = generation_prompt or (
-        past_header[: len(past_header) - assistant_slack] if cut_assistant else ""
-    )
+    assistant_header = generation_prompt or (past_header[: len(past_header) - assistant_slack] if cut_assistant else "")
 
     eos = encoder.tokenizer.eos_token_id
     general = {*extra_stops, *(() if eos is None else (eos,))}
@@ -155,9 +152,7 @@ def retained(template: Template, messages: Sequence[Message], generation_prompt:
         return closed
     if generation_prompt and opened.endswith(generation_prompt):
         return opened[: len(opened) - len(generation_prompt)]
-    raise TemplateNotProbeable(
-        "the template renders the context differently when an assistant turn is to follow"
-    )
+    raise TemplateNotProbeable("the template renders the context differently when an assistant turn is to follow")
 
 
 def tail(template: Template, turns: Sequence[Message], mark: str, generation_prompt: str) -> str:

@@ -205,13 +205,9 @@ def load_renderer(
         raise FileNotFoundError(f"model folder not found: {model_folder}")
     from transformers import AutoTokenizer
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(
-        model_folder, local_files_only=True, trust_remote_code=False
-    )
+    tokenizer: Any = AutoTokenizer.from_pretrained(model_folder, local_files_only=True, trust_remote_code=False)
     if not tokenizer.is_fast:
-        raise TemplateNotProbeable(
-            f"{model_folder}: only a fast tokenizer (tokenizer.json) gives character offsets"
-        )
+        raise TemplateNotProbeable(f"{model_folder}: only a fast tokenizer (tokenizer.json) gives character offsets")
     return Renderer(
         tokenizer,
         prefix=prefix,

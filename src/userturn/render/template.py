@@ -55,9 +55,7 @@ class Template:
     notes: tuple[str, ...]
 
     @classmethod
-    def bind(
-        cls, tokenizer: ChatTokenizer, thinking: bool | None, variables: Mapping[str, Any]
-    ) -> "Template":
+    def bind(cls, tokenizer: ChatTokenizer, thinking: bool | None, variables: Mapping[str, Any]) -> "Template":
         """Bind a tokenizer's template.
 
         Args:
@@ -139,9 +137,7 @@ def template_source(tokenizer: ChatTokenizer) -> str:
     if isinstance(template, Mapping):
         template = template.get("default")
     if not isinstance(template, str) or not template.strip():
-        raise TemplateNotProbeable(
-            "the tokenizer has no chat template: a base model cannot be given a user turn"
-        )
+        raise TemplateNotProbeable("the tokenizer has no chat template: a base model cannot be given a user turn")
     return template
 
 
@@ -173,7 +169,5 @@ def _clock(date: str) -> Callable[[str], str]:
     try:
         fixed = datetime.fromisoformat(date)
     except ValueError as error:
-        raise ValueError(
-            f"template_kwargs.date: {date!r} is not an ISO date such as {DEFAULT_DATE}"
-        ) from error
+        raise ValueError(f"template_kwargs.date: {date!r} is not an ISO date such as {DEFAULT_DATE}") from error
     return fixed.strftime

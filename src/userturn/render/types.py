@@ -9,7 +9,7 @@ Prefix = Literal["stripped", "retained"]
 (templates drop thinking there), `retained` as the conversation's last turns, user header appended."""
 
 
-class TemplateNotProbeable(ValueError):  # noqa: N818  (part of the public interface)
+class TemplateNotProbeable(ValueError):
     """A chat template, or one context under it, cannot be probed; the message says why."""
 
 

@@ -55,8 +55,7 @@ _PERTURBATIONS: dict[str, tuple[Status, str, Callable[[Mapping[str, Any]], str]]
         "OURS",
         "Not in the paper.",
         lambda p: (
-            "The answer to another item of the same dataset, paired by a seeded derangement "
-            f"(draw {p.get('draw', 0)})."
+            f"The answer to another item of the same dataset, paired by a seeded derangement (draw {p.get('draw', 0)})."
         ),
     ),
     "removed_assistant": (
@@ -96,8 +95,7 @@ def _temperatures(probe: Mapping[str, Any]) -> str:
 
 def _sampling(sampling: Mapping[str, Any]) -> str:
     return (
-        ", ".join(f"{name} {value:g}" for name, value in sampling.items())
-        + "; none taken from a model's repository."
+        ", ".join(f"{name} {value:g}" for name, value in sampling.items()) + "; none taken from a model's repository."
     )
 
 
@@ -158,8 +156,7 @@ def choices(study: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Choice]:
         Choice(
             "Datasets",
             "OURS",
-            f"{PAPER_DATASETS} datasets; GSM8K, HealthBench and CoVal are confirmed, IFBench and GPQA are "
-            "inferred.",
+            f"{PAPER_DATASETS} datasets; GSM8K, HealthBench and CoVal are confirmed, IFBench and GPQA are inferred.",
             _dataset_facts(study, facts),
             differs=True,
         ),
@@ -183,9 +180,7 @@ def choices(study: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Choice]:
             "Deterministic decoding and higher temperatures (confirmed); the grid is not known.",
             _temperatures(probe),
         ),
-        Choice(
-            "Samples", "OURS", _NOT_KNOWN, f"{probe['samples']} an item at temperatures above 0, one at 0."
-        ),
+        Choice("Samples", "OURS", _NOT_KNOWN, f"{probe['samples']} an item at temperatures above 0, one at 0."),
         Choice("Sampling", "OURS", _NOT_KNOWN, _sampling(probe["sampling"])),
         Choice(
             "Assistant turns",
@@ -202,9 +197,9 @@ def choices(study: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Choice]:
             "Intervals",
             "OURS",
             _NOT_KNOWN,
-            f"{100 * statistics['level']:g} % intervals that allow for several samples an item; the bootstrap "
-            f"over items ({statistics['resamples']} resamples) is always computed and shown beside them, "
-            "because near 0 it is too narrow.",
+            f"{100 * statistics['level']:g} % intervals that allow for several samples an item; the "
+            f"bootstrap over items ({statistics['resamples']} resamples) is always computed and shown beside "
+            "them, because near 0 it is too narrow.",
         )
     )
     order: list[Status] = ["CONFIRMED", "INFERRED", "OURS"]
@@ -214,13 +209,14 @@ def choices(study: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Choice]:
 def published(study: Mapping[str, Any]) -> list[Published]:
     """Figures of the paper, each with the reason why it can or cannot be compared with this study."""
     qwen = [name for name in study["models"] if "qwen3.5" in name.lower()]
-    why = (
-        f"Compare with {', '.join(qwen)} above, minding that the judge and the items differ."
-        if qwen
-        else "Not comparable: this study probes none of the paper's models, and another judge labels turns."
-    )
+    if qwen:
+        accuracy = f"Compare with {', '.join(qwen)} above, minding which items were chosen."
+        rate = f"Compare with {', '.join(qwen)} above, minding that the judge and the items differ."
+    else:
+        accuracy = "Not comparable: this study probes none of the paper's models."
+        rate = f"{accuracy} Another judge labels the turns besides."
     return [
-        Published("GSM8K accuracy, Qwen3.5-0.8B to Qwen3.5-397B-A17B", "41 % to 96.8 %", why),
-        Published("Genuine-followup rate, Qwen3.5, deterministic decoding", "near zero", why),
-        Published("Highest genuine-followup rate, higher temperature", "22 %", why),
+        Published("GSM8K accuracy, Qwen3.5-0.8B to Qwen3.5-397B-A17B", "41 % to 96.8 %", accuracy),
+        Published("Genuine-followup rate, Qwen3.5, deterministic decoding", "near zero", rate),
+        Published("Highest genuine-followup rate, higher temperature", "22 %", rate),
     ]

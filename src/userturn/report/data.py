@@ -1,4 +1,4 @@
-"""What the report is made from: plain values of a study's artefacts, and nothing that changes between runs."""
+"""What the report is made from: plain values of a study's artefacts, nothing that changes between runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReportData:
 
 
 class Numbers:
-    """The rows of ``numbers.jsonl`` by id; remembers which were shown, so that none is left out of the page."""
+    """The rows of ``numbers.jsonl`` by id; remembers which were shown, so that none is left out."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         """Indexes the rows.
@@ -44,7 +44,7 @@ class Numbers:
         self._shown: set[str] = set()
 
     def get(self, quantity: str, *labels: str | float) -> Row | None:
-        """The row ``quantity/label/…``, or None where the study has no such row; a temperature is a number."""
+        """The row ``quantity/label/…``, None where the study has no such row; a temperature is a number."""
         parts = [temperature_key(label) if isinstance(label, (int, float)) else label for label in labels]
         number_id = "/".join([quantity, *parts])
         if number_id in self._rows:

@@ -13,7 +13,12 @@ from userturn.report.data import Row
 QUANTITIES: dict[str, tuple[str, str, str]] = {
     "accuracy": (
         "Accuracy",
-        "Share of assistant turns that the task's scorer calls right (strict).",
+        "Share of assistant turns that the task's scorer calls right.",
+        "assistant turns",
+    ),
+    "accuracy_strict": (
+        "Accuracy, strict",
+        "Share of assistant turns right under the scorer's strict reading.",
         "assistant turns",
     ),
     "accuracy_loose": (
@@ -28,8 +33,7 @@ QUANTITIES: dict[str, tuple[str, str, str]] = {
     ),
     "effect": (
         "Effect of the perturbation",
-        "Genuine-followup rate under the perturbation minus the rate under baseline: same items, same "
-        "temperature.",
+        "Genuine-followup rate under the perturbation minus the rate under baseline: same items, same temperature.",
         "user turns",
     ),
     "label_share": (
@@ -58,7 +62,7 @@ def format_value(value: float, decimals: int, *, signed: bool = False) -> str:
 
 
 def _value(row: Row, value: float) -> str:
-    return format_value(value, int(row["decimals"]), signed=row["unit"] == "difference")
+    return format_value(value, int(row["decimals"]), signed=row["unit"].startswith("difference"))
 
 
 def _pair(row: Row, low: float, high: float) -> str:
@@ -66,8 +70,10 @@ def _pair(row: Row, low: float, high: float) -> str:
 
 
 def value_text(row: Row) -> str:
-    """The value, or ``undefined``."""
-    return "undefined" if row["value"] is None else _value(row, row["value"])
+    """The value, or why there is none."""
+    if row["value"] is None:
+        return "undefined" if row["n"] else "nothing scored"
+    return _value(row, row["value"])
 
 
 def interval_text(row: Row, *, short: bool = False) -> str:
@@ -112,9 +118,10 @@ def number(row: Row | None, *parts: Part, missing: str = "not measured") -> Mark
     texts = {"interval": interval_text(row, short=True), "count": count_text(row)}
     inner = Markup('<span class="v" data-field="value">{}</span>').format(value_text(row))
     for part in parts or ("interval", "count"):
-        if part in texts:
+        if part in texts and row["value"] is not None:
             inner += Markup(' <span class="{}" data-field="{}">{}</span>').format(part[0], part, texts[part])
-    return _button(row, inner, " zero" if is_zero(row) else "")
+    more = " undefined" if row["value"] is None else " zero" if is_zero(row) else ""
+    return _button(row, inner, more)
 
 
 def p_number(row: Row | None) -> Markup:
@@ -122,21 +129,22 @@ def p_number(row: Row | None) -> Markup:
     if row is None:
         return Markup('<span class="none">–</span>')
     field = "p_value" if row.get("p_adjusted") is None else "p_adjusted"
-    return _button(
-        row, Markup('<span class="v" data-field="{}">{}</span>').format(field, p_text(row.get(field))), ""
-    )
+    return _button(row, Markup('<span class="v" data-field="{}">{}</span>').format(field, p_text(row.get(field))), "")
 
 
 def _button(row: Row, inner: Markup, more: str) -> Markup:
-    return Markup('<button type="button" class="num{}" data-number-id="{}">{}</button>').format(
-        more, row["id"], inner
-    )
+    return Markup('<button type="button" class="num{}" data-number-id="{}">{}</button>').format(more, row["id"], inner)
+
+
+_ORDER = ["model", "dataset", "perturbation", "temperature", "label"]
 
 
 def title(row: Row) -> str:
     """Name of the quantity and where it was measured."""
     name = QUANTITIES.get(row["quantity"], (str(row["quantity"]).replace("_", " "), "", ""))[0]
-    return " · ".join([name, *(_label(key, value) for key, value in row["labels"].items() if key != "judge")])
+    labels = row["labels"]
+    order = sorted(labels, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
+    return " · ".join([name, *(_label(key, labels[key]) for key in order if key != "judge")])
 
 
 def _label(key: str, value: Any) -> str:
@@ -172,9 +180,7 @@ def details(row: Row) -> dict[str, Any]:
     ]
     if row.get("p_value") is not None:
         adjusted = "" if row.get("p_adjusted") is None else f", adjusted {p_text(row['p_adjusted'])}"
-        short.append(
-            ["p-value", f"{p_text(row['p_value'])}{adjusted} ({row.get('test') or 'test not named'})"]
-        )
+        short.append(["p-value", f"{p_text(row['p_value'])}{adjusted} ({row.get('test') or 'test not named'})"])
     more = []
     if row.get("bounds"):
         more.append(["If the unscored were all one way or the other", _pair(row, *row["bounds"])])

@@ -34,9 +34,7 @@ def visible(text: str) -> Markup:
     """The text as HTML: escaped, controls spelled out; cut, with a note, after `SHOWN_CHARACTERS`."""
     shown = text[:SHOWN_CHARACTERS]
     html = Markup("").join(
-        Markup('<span class="ctl">{}</span>').format(_name(part))
-        if (part := _UNSEEN.fullmatch(piece))
-        else piece
+        Markup('<span class="ctl">{}</span>').format(_name(part)) if (part := _UNSEEN.fullmatch(piece)) else piece
         for piece in re.split(f"({_UNSEEN.pattern})", shown)
     )
     if len(text) > len(shown):

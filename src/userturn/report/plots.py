@@ -3,9 +3,9 @@
 Why not a plotting library: the page runs under a Content-Security-Policy without inline styles and opens
 offline. Vega-Lite needs an embedded runtime of several hundred kilobytes that evaluates generated code
 (``unsafe-eval``), and matplotlib writes ``style`` attributes and glyph outlines that differ between versions.
-What is left to do is little: dots with intervals, lines and bars. Here text stays text, colours are classes of
-the page's style sheet (so they follow the theme and the printer), the same input gives the same bytes, and each
-mark carries the id of its number. Colours are Okabe and Ito's (2008); shape or letter tells what colour tells.
+What is left to do is little: dots with intervals, lines and bars. Here text stays text, colours are classes
+of the page's style sheet (so they follow the theme and the printer), the same input gives the same bytes, and
+each mark carries the id of its number. Colours are Okabe and Ito's (2008); shape or letter tells the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ForestRow:
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of a stacked bar: its share of the bar, the index of its colour, its letter, the number it shows."""
+    """A piece of a stacked bar: share of the bar, index of its colour, letter, the number it shows."""
 
     share: float
     series: int
@@ -93,9 +93,7 @@ def _tick_text(value: float) -> str:
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(
-        kind, _n(x1), _n(y1), _n(x2), _n(y2)
-    )
+    return Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(kind, _n(x1), _n(y1), _n(x2), _n(y2))
 
 
 def _text(x: float, y: float, text: str, kind: str) -> Markup:
@@ -127,9 +125,7 @@ def swatch(colour: str, shape: int | None, letter: str = "", *, hollow: bool = F
         inner += _text(9, 12, letter, "letter") if letter else Markup("")
     else:
         inner = marker(9, 8, shape, hollow=hollow)
-    return Markup('<svg class="swatch {}" viewBox="0 0 18 16" aria-hidden="true">{}</svg>').format(
-        colour, inner
-    )
+    return Markup('<svg class="swatch {}" viewBox="0 0 18 16" aria-hidden="true">{}</svg>').format(colour, inner)
 
 
 def series_class(series: int) -> str:
@@ -144,9 +140,9 @@ def label_class(index: int) -> str:
 
 def _svg(height: float, label: str, description: str, body: Markup) -> Markup:
     # no <title>: browsers would show it as a tooltip over the numbers' own
-    return Markup(
-        '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}"><desc>{}</desc>{}</svg>'
-    ).format(WIDTH, _n(height), label, description, body)
+    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}"><desc>{}</desc>{}</svg>').format(
+        WIDTH, _n(height), label, description, body
+    )
 
 
 def _group(number_id: str, colour: str, body: Markup) -> Markup:
@@ -216,9 +212,7 @@ def forest(rows: Sequence[ForestRow], limit: float, label: str, axis: str) -> Ma
     )
 
 
-def curve(
-    lines: Sequence[Sequence[tuple[float, Dot]]], limit: float, label: str, x_name: str, y_name: str
-) -> Markup:
+def curve(lines: Sequence[Sequence[tuple[float, Dot]]], limit: float, label: str, x_name: str, y_name: str) -> Markup:
     """Rates along a quantity, one line a series; each point is (x, dot).
 
     Args:
@@ -242,9 +236,7 @@ def curve(
         places = [(x_scale(x) + shift, dot) for x, dot in line]
         points = " ".join(f"{_n(x)},{_n(y_scale(dot.value))}" for x, dot in places)
         if line:
-            body += Markup('<polyline class="line {}" points="{}"/>').format(
-                series_class(line[0][1].series), points
-            )
+            body += Markup('<polyline class="line {}" points="{}"/>').format(series_class(line[0][1].series), points)
         for x, dot in places:
             body += _group(
                 dot.number_id,
@@ -260,10 +252,8 @@ def curve(
     )
 
 
-def scatter(
-    points: Sequence[tuple[Dot, Dot, int]], limit: float, label: str, x_name: str, y_name: str
-) -> Markup:
-    """One rate against another with both intervals; each point is (x, y, shape) and takes its colour from ``y``.
+def scatter(points: Sequence[tuple[Dot, Dot, int]], limit: float, label: str, x_name: str, y_name: str) -> Markup:
+    """One rate against another with both intervals; a point is (x, y, shape), its colour is that of ``y``.
 
     Args:
         points: the points.

@@ -17,7 +17,7 @@ from userturn.report.inert import excerpt, plain, visible
 View = dict[str, Any]
 
 #: Colour and letter of each label; the position in this list is the colour's index.
-LETTERS = dict(zip(LABELS, "FRCMGUD", strict=True))
+LETTERS: dict[str, str] = dict(zip(LABELS, "FRCMGUD", strict=True))
 UNSCORED_COLOUR = len(LABELS)
 
 #: Models whose part of a section is open when the page opens.
@@ -71,25 +71,23 @@ def _legend(names: Sequence[str]) -> list[tuple[Markup, str]]:
 def headline(study: Mapping[str, Any], numbers: Numbers) -> View:
     """Accuracy and baseline rates, one row a model and dataset."""
     temperatures = _baseline_temperatures(study)
-    rows = []
-    loose = False
-    for model in study["models"]:
-        for dataset in study["datasets"]:
-            forgiving = numbers.get("accuracy_loose", model, dataset)
-            loose = loose or forgiving is not None
-            rows.append(
-                {
-                    "model": model,
-                    "dataset": dataset,
-                    "accuracy": number(numbers.get("accuracy", model, dataset), missing="not scored"),
-                    "loose": number(forgiving, missing="–"),
-                    "rates": [
-                        number(numbers.get("followup_rate", model, dataset, "baseline", t))
-                        for t in temperatures
-                    ],
-                }
-            )
-    return {"temperatures": temperatures, "rows": rows, "loose": loose}
+    shards = [(model, dataset) for model in study["models"] for dataset in study["datasets"]]
+    readings = {name: [numbers.get(f"accuracy_{name}", *shard) for shard in shards] for name in ("strict", "loose")}
+    readings = {name: rows for name, rows in readings.items() if any(row is not None for row in rows)}
+    return {
+        "temperatures": temperatures,
+        "readings": list(readings),
+        "rows": [
+            {
+                "model": model,
+                "dataset": dataset,
+                "accuracy": number(numbers.get("accuracy", model, dataset), missing="not scored"),
+                "readings": [number(rows[index], missing="–") for rows in readings.values()],
+                "rates": [number(numbers.get("followup_rate", model, dataset, "baseline", t)) for t in temperatures],
+            }
+            for index, (model, dataset) in enumerate(shards)
+        ],
+    }
 
 
 def accuracy_against_followup(study: Mapping[str, Any], numbers: Numbers) -> View:
@@ -189,9 +187,7 @@ def effects(study: Mapping[str, Any], numbers: Numbers) -> View:
     models = []
     for index, (model, datasets) in enumerate(found.items()):
         dots = {
-            (dataset, one["name"], one["temperature"]): _dot(
-                one["row"], temperatures.index(one["temperature"])
-            )
+            (dataset, one["name"], one["temperature"]): _dot(one["row"], temperatures.index(one["temperature"]))
             for dataset, rows in datasets.items()
             for one in rows
             if _defined(one["row"])
@@ -208,9 +204,7 @@ def effects(study: Mapping[str, Any], numbers: Numbers) -> View:
             ]
             if any(row.dots for row in forest):
                 label = f"Effects of the perturbations on {dataset}, {model}"
-                panels.append(
-                    (dataset, plots.forest(forest, limit, label, "difference in genuine-followup rate"))
-                )
+                panels.append((dataset, plots.forest(forest, limit, label, "difference in genuine-followup rate")))
         models.append({"model": model, "open": index < OPEN_MODELS, "panels": panels, "datasets": datasets})
     return {"models": models, "legend": _legend([f"T = {t:g}" for t in temperatures])}
 
@@ -223,7 +217,7 @@ def composition(study: Mapping[str, Any], numbers: Numbers) -> View:
         for dataset in study["datasets"]:
             bars, table = [], []
             for name, t in cells(study):
-                shares = {
+                shares: dict[str, Row | None] = {
                     label: numbers.get("label_share", model, dataset, name, t, label) for label in LABELS
                 }
                 unscored = numbers.get("unscored_rate", model, dataset, name, t)
@@ -241,8 +235,7 @@ def composition(study: Mapping[str, Any], numbers: Numbers) -> View:
                 panels.append((dataset, plots.stacked(bars, f"Composition of labels on {dataset}, {model}")))
         models.append({"model": model, "open": index < OPEN_MODELS, "panels": panels, "datasets": tables})
     legend = [
-        (plots.swatch(plots.label_class(i), None, LETTERS[label]), words(label))
-        for i, label in enumerate(LABELS)
+        (plots.swatch(plots.label_class(i), None, LETTERS[label]), words(label)) for i, label in enumerate(LABELS)
     ]
     legend.append((plots.swatch(plots.label_class(UNSCORED_COLOUR), None, "?"), "unscored"))
     return {"models": models, "legend": legend, "labels": [words(label) for label in LABELS]}
@@ -317,11 +310,7 @@ FactGroup = Literal["models", "datasets", "judges"]
 def facts(known: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Tables of versions and sources: (caption, rows)."""
     groups: list[tuple[FactGroup, str]] = [("models", "Model"), ("datasets", "Dataset"), ("judges", "Judge")]
-    tables = [
-        (f"{caption} {name}", flat(entry))
-        for group, caption in groups
-        for name, entry in known[group].items()
-    ]
+    tables = [(f"{caption} {name}", flat(entry)) for group, caption in groups for name, entry in known[group].items()]
     tables += [
         (caption, flat(known[group]))
         for group, caption in [
@@ -351,9 +340,7 @@ def judges(study: Mapping[str, Any], known: Mapping[str, Any]) -> View:
         "rows": rows,
         "reported": study["reported_judge"],
         "provisional": any(row["provisional"] and row["reported"] for row in rows),
-        "definitions": [
-            (plots.label_class(i), words(label), DEFINITIONS[label]) for i, label in enumerate(LABELS)
-        ],
+        "definitions": [(plots.label_class(i), words(label), DEFINITIONS[label]) for i, label in enumerate(LABELS)],
     }
 
 

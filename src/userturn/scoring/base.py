@@ -106,7 +106,6 @@ def reference_field(item: Mapping[str, Any], key: str, kind: type[Any], scorer: 
     value = reference.get(key)
     if not isinstance(value, kind):
         raise ValueError(
-            f"{where}: reference[{key!r}] must be {kind.__name__} for scorer {scorer!r}, "
-            f"got {shown(repr(value))}"
+            f"{where}: reference[{key!r}] must be {kind.__name__} for scorer {scorer!r}, got {shown(repr(value))}"
         )
     return value

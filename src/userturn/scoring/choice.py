@@ -72,9 +72,7 @@ def flexible_letter(response: str, letters: str, choices: Sequence[str]) -> tupl
     if bracketed:
         return bracketed[-1], "last bracketed letter"
     # "Answer: A proton" is prose: A and I are letters of choice only where no lower-case word follows.
-    articles, rest = (
-        "".join(filter(kind.__contains__, letters)) for kind in ("AI", "BCDEFGHJKLMNOPQRSTUVWXYZ")
-    )
+    articles, rest = ("".join(filter(kind.__contains__, letters)) for kind in ("AI", "BCDEFGHJKLMNOPQRSTUVWXYZ"))
     letter = rf"([{articles}](?!\s+[a-z])|[{rest}])(?![\w'’])"
     stated = re.findall(
         rf"(?:(?i:answer|choice|option)(?i:\s+is|\s+would\s+be)?\s*:?{_MARKS}|{_BOXED})\(?{letter}",

@@ -79,14 +79,11 @@ class InstructionScorer:
             details={"instructions": results},
         )
 
-    def _checker(
-        self, instruction: str, kwargs: Mapping[str, Any] | None, prompt: str, where: str
-    ) -> Checker:
+    def _checker(self, instruction: str, kwargs: Mapping[str, Any] | None, prompt: str, where: str) -> Checker:
         registry = load_registry(self.name)
         if instruction not in registry:
             raise ValueError(
-                f"{where}: unknown {self.name} instruction {instruction!r}: "
-                f"allowed are {', '.join(sorted(registry))}"
+                f"{where}: unknown {self.name} instruction {instruction!r}: allowed are {', '.join(sorted(registry))}"
             )
         try:
             return build_checker(registry, instruction, kwargs or {}, prompt)

@@ -132,9 +132,7 @@ def _without_package_init() -> Iterator[None]:
         return
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.submodule_search_locations is None:
-        raise ModuleNotFoundError(
-            f"scoring IFEval and IFBench needs the package 'if-verifiable' ({_PACKAGE})"
-        )
+        raise ModuleNotFoundError(f"scoring IFEval and IFBench needs the package 'if-verifiable' ({_PACKAGE})")
     shell = ModuleType(_PACKAGE)
     shell.__path__ = list(spec.submodule_search_locations)
     shell.__spec__ = spec
@@ -168,9 +166,7 @@ def _isolate(instructions: ModuleType, util: ModuleType) -> None:
         "langdetect": _langdetect_view(),
         "logging": SimpleNamespace(error=_log.debug, getLogger=logging.getLogger),
     }
-    vars(instructions).update(
-        {name: view for name, view in replacements.items() if name in vars(instructions)}
-    )
+    vars(instructions).update({name: view for name, view in replacements.items() if name in vars(instructions)})
 
 
 @cache
@@ -252,6 +248,4 @@ class _NoRandom:
     """Stands in for ``random``: a verifier that would draw its argument is an error, not a coin toss."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise MissingArgumentError(
-            f"the item gives no value for an argument that would be drawn by random.{name}"
-        )
+        raise MissingArgumentError(f"the item gives no value for an argument that would be drawn by random.{name}")

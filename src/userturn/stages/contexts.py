@@ -6,24 +6,28 @@ from collections.abc import Mapping
 
 from userturn import job, layout
 from userturn.artefacts import read_jsonl, write_jsonl
-from userturn.config.perturbations import Perturbation
 from userturn.perturb import Answered, perturb
 from userturn.probing import RendererSpec, template_facts
 
 
+class PerturbationSpec(job.JobSpec):
+    """A perturbation's kind and the parameters that its kind has."""
+
+    kind: str
+    draw: int = 0
+    fraction: float | None = None
+    question: str | None = None
+
+
 class Spec(job.JobSpec):
-    """One shard: a model, its datasets, and the perturbations without their temperatures."""
+    """One shard: a model, its datasets and the perturbations."""
 
     model: str
     datasets: tuple[str, ...]
     renderer: RendererSpec
-    perturbations: Mapping[str, Mapping[str, str | int | float]]
+    perturbations: Mapping[str, PerturbationSpec]
+    """Kind and parameters by name, without the temperatures, which shape no context."""
     seed: int
-
-
-def parameters(perturbation: Perturbation) -> dict[str, str | int | float]:
-    """A perturbation's kind and parameters: what shapes its contexts, which the temperatures do not."""
-    return perturbation.model_dump(exclude={"temperatures"})
 
 
 def run(spec: Spec, job: job.Job) -> None:
@@ -37,7 +41,7 @@ def run(spec: Spec, job: job.Job) -> None:
         job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))
         for name, settings in spec.perturbations.items():
             contexts = perturb(
-                **settings, answered=answered, truncate=renderer.truncate, seed=spec.seed, dataset=dataset
+                **settings.model_dump(), answered=answered, truncate=renderer.truncate, seed=spec.seed, dataset=dataset
             )
             rows = []
             for context in contexts:

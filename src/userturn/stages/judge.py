@@ -8,8 +8,8 @@ from typing import Literal
 from userturn import job, layout
 from userturn.artefacts import Row, read_json, read_jsonl, write_jsonl
 from userturn.judges.embedding import MiniLMEmbedder
-from userturn.judges.provisional import ProvisionalJudge
 from userturn.judges.labels import Judge, Turn
+from userturn.judges.provisional import ProvisionalJudge
 
 
 class CellSpec(job.JobSpec):

@@ -58,15 +58,15 @@ def run(spec: Spec, job: job.Job) -> None:
             prompted=prompted(cell.dataset, cell.perturbation),
             samples=cell.samples,
             sampling=SamplingParameters(
-                temperature=cell.temperature, stop_token_ids=format.stop_token_ids, **spec.sampling.model_dump()
+                temperature=cell.temperature,
+                stop_token_ids=format.stop_token_ids,
+                **spec.sampling.model_dump(),
             ),
             study_seed=spec.seed,
         )
         for cell in spec.cells
     ]
-    progress = job.progress(
-        sum(len(r.prompted) * r.samples for r in requests), f"{spec.model}: user turns"
-    )
+    progress = job.progress(sum(len(r.prompted) * r.samples for r in requests), f"{spec.model}: user turns")
     facts = {}
     for cell, request in zip(spec.cells, requests, strict=True):
         rows = generator.cell(request, lambda done, key=request.key: progress.advance(done, key))  # type: ignore[misc]

@@ -243,9 +243,7 @@ def agreement(
     if positive is not None and n:
         apart = _undefined_positive(base)
         if positive in names:
-            apart = _positive(
-                tables, names.index(positive), base, order, level=level, resamples=resamples, seed=seed
-            )
+            apart = _positive(tables, names.index(positive), base, order, level=level, resamples=resamples, seed=seed)
     elif positive is not None:
         apart = found[0]
     table = tuple(tuple(int(c) for c in line[: len(names)]) for line in whole[: len(names)])

@@ -149,17 +149,11 @@ def within_item_association(
     right = np.array([bool(correct[i]) for i in known], dtype=np.int64)
     n, k, n_items, n_right = int(used.scored.sum()), int(used.positives.sum()), len(known), int(right.sum())
     if n_right in (0, n_items):
-        what = (
-            "no scored item"
-            if not n_items
-            else ("every item is correct" if n_right else "no item is correct")
-        )
+        what = "no scored item" if not n_items else ("every item is correct" if n_right else "no item is correct")
         return Estimate(None, None, None, n, n_items, k, counts.n_unscored, notes=(f"{what}: no two groups",))
     scale = math.lcm(*(int(m) for m in np.unique(used.scored)))
     if scale > 10**9:
-        raise ValueError(
-            f"the items have too many different numbers of scored rows (common multiple {scale})"
-        )
+        raise ValueError(f"the items have too many different numbers of scored rows (common multiple {scale})")
     scaled = used.positives * (scale // used.scored)
     kind, frequency = kinds(right, scaled)
     table = np.column_stack([kind[:, 0], kind[:, 0] * kind[:, 1], kind[:, 1]])

@@ -13,6 +13,7 @@ from userturn.statistics.rates import NAME_BOOTSTRAP
 from userturn.statistics.resample import (
     MIN_INFORMATIVE,
     check_level,
+    check_resampling,
     exact_percentile,
     generator,
     kinds,
@@ -62,9 +63,7 @@ def _pair(treated: ItemCounts, baseline: ItemCounts) -> _Pairs:
     one, two = one.select(shared), two.select(shared)
     scale = math.lcm(*(int(m) for m in np.unique(np.concatenate([one.scored, two.scored]))))
     if scale > 10**9:
-        raise ValueError(
-            f"the items have too many different numbers of scored rows (common multiple {scale})"
-        )
+        raise ValueError(f"the items have too many different numbers of scored rows (common multiple {scale})")
     differences = one.positives * (scale // one.scored) - two.positives * (scale // two.scored)
     return _Pairs(one, two, scale, differences, len(named) - len(shared), bounds)
 
@@ -190,6 +189,7 @@ def paired_effect(
             exactly.
     """
     check_level(level)
+    check_resampling(resamples, seed)
     pairs = _pair(treated, baseline)
     unscored = treated.n_unscored + baseline.n_unscored
     if not pairs.treated.items:
@@ -206,17 +206,11 @@ def paired_effect(
         chosen = boot
     else:
         x, y = (c.positives / c.scored for c in (pairs.treated, pairs.baseline))
-        low, high = mover_difference(
-            *_arm(pairs.treated, level), *_arm(pairs.baseline, level), _correlation(x, y)
-        )
+        low, high = mover_difference(*_arm(pairs.treated, level), *_arm(pairs.baseline, level), _correlation(x, y))
         chosen = Interval(max(-1.0, low), min(1.0, high), NAME_HYBRID, level)
-        notes.append(
-            f"{informative} items differ from the rest, fewer than {MIN_INFORMATIVE}: bootstrap too short"
-        )
+        notes.append(f"{informative} items differ from the rest, fewer than {MIN_INFORMATIVE}: bootstrap too short")
     p_value, test = sign_flip_test(pairs.differences, seed=seed)
-    return Estimate(
-        value, chosen, boot, n, n_items, k, unscored, pairs.bounds, p_value, test, notes=tuple(notes)
-    )
+    return Estimate(value, chosen, boot, n, n_items, k, unscored, pairs.bounds, p_value, test, notes=tuple(notes))
 
 
 def ratio(
@@ -239,6 +233,7 @@ def ratio(
         ValueError: as :func:`paired_effect`.
     """
     check_level(level)
+    check_resampling(resamples, seed)
     pairs = _pair(treated, baseline)
     unscored = treated.n_unscored + baseline.n_unscored
     if not pairs.treated.items:
@@ -264,8 +259,6 @@ def ratio(
     else:
         low, high = mover_ratio(*_arm(pairs.treated, level), *_arm(pairs.baseline, level))
         chosen = Interval(low, high, NAME_MOVER_RATIO, level)
-        notes.append(
-            f"{informative} items with a positive row in the scarcer condition: bootstrap not trusted"
-        )
+        notes.append(f"{informative} items with a positive row in the scarcer condition: bootstrap not trusted")
     value = int(scaled[0].sum()) / int(scaled[1].sum())
     return Estimate(value, chosen, boot, n, n_items, k, unscored, None, p_value, test, tuple(notes))

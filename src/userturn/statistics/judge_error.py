@@ -210,9 +210,7 @@ def corrected_effect(
     gain = sens - false
     limits_s = tuple(float(x) for x in modified_wilson(sens, n_pos, level))
     limits_f = tuple(float(x) for x in modified_wilson(false, n_neg, level))
-    low_gain, high_gain = mover_difference(
-        sens, (limits_s[0], limits_s[1]), false, (limits_f[0], limits_f[1]), 0.0
-    )
+    low_gain, high_gain = mover_difference(sens, (limits_s[0], limits_s[1]), false, (limits_f[0], limits_f[1]), 0.0)
     if low_gain <= 0.0:
         notes = (f"sensitivity + specificity - 1 is {gain:.3f} and may be 0: the effect cannot be corrected",)
         return replace(blank, notes=notes)
@@ -224,9 +222,7 @@ def corrected_effect(
     rng = generator(seed + 1)
     gains = rng.binomial(n_pos, sens, resamples) / n_pos - rng.binomial(n_neg, false, resamples) / n_neg
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = np.where(
-            gains > 0, effect_resamples(treated, baseline, resamples=resamples, seed=seed) / gains, np.nan
-        )
+        drawn = np.where(gains > 0, effect_resamples(treated, baseline, resamples=resamples, seed=seed) / gains, np.nan)
     boot = percentile(np.clip(drawn, -1.0, 1.0), level, NAME_BOOTSTRAP_BOTH)
     method = f"{raw.interval.method}, with the judge's gain by MOVER"
     interval = Interval(max(-1.0, value - reach_low), min(1.0, value + reach_high), method, level)
@@ -272,9 +268,7 @@ def prediction_powered(
     }
     few = [f"{count} {name}" for name, count in needs.items() if count < MIN_INFORMATIVE]
     if few or n == 0:
-        reason = (
-            "no judged row" if n == 0 else f"{', '.join(few)}; at least {MIN_INFORMATIVE} of each are needed"
-        )
+        reason = "no judged row" if n == 0 else f"{', '.join(few)}; at least {MIN_INFORMATIVE} of each are needed"
         return replace(base, notes=(f"refused: {reason}",))
     y, f = human / size, (both + false) / size
     p = k / n

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from userturn.statistics.intervals import NAME_WILSON, effective_size, informative_items, modified_wilson
 from userturn.statistics.resample import (
     MIN_INFORMATIVE,
     check_level,
+    check_resampling,
     exact_percentile,
     kinds,
     percentile,
@@ -36,6 +39,7 @@ def rate(counts: ItemCounts, *, level: float = 0.95, resamples: int = 10_000, se
         The rate; its value is None when nothing was scored.
     """
     check_level(level)
+    check_resampling(resamples, seed)
     used = counts.scored_only()
     unscored = counts.n_unscored
     n, k, n_items = int(used.scored.sum()), int(used.positives.sum()), len(used.items)
@@ -43,16 +47,18 @@ def rate(counts: ItemCounts, *, level: float = 0.95, resamples: int = 10_000, se
         bounds = (0.0, 1.0) if unscored else None
         note = "no row was scored" if unscored else "there are no rows"
         return Estimate(None, None, None, 0, 0, 0, unscored, bounds, notes=(note,))
-    kind, frequency = kinds(used.positives, used.scored)
-
-    def statistic(frequencies: IntArray) -> FloatArray:
-        sums = total(frequencies, kind)
-        return sums[:, 0] / sums[:, 1]
-
     boot = None
-    if (kind[:, 1] == kind[0, 1]).all():
-        boot = exact_percentile(kind[:, 0], frequency, int(kind[0, 1]), level, NAME_BOOTSTRAP)
+    samples = int(used.scored[0])
+    if (used.scored == samples).all():
+        values, multiplicity = np.unique(used.positives, return_counts=True)
+        boot = exact_percentile(values, multiplicity, samples, level, NAME_BOOTSTRAP)
     if boot is None:
+        kind, frequency = kinds(used.positives, used.scored)
+
+        def statistic(frequencies: IntArray) -> FloatArray:
+            sums = total(frequencies, kind)
+            return sums[:, 0] / sums[:, 1]
+
         boot = percentile(resampled(frequency, resamples, seed, statistic), level, NAME_BOOTSTRAP)
     value = k / n
     informative = int(informative_items(used.positives, used.scored))

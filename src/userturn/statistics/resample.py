@@ -37,8 +37,7 @@ def generator(seed: int) -> np.random.Generator:
     Raises:
         ValueError: on a negative seed.
     """
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; a seed is a whole number >= 0")
+    check_resampling(1, seed)
     return np.random.Generator(np.random.PCG64(seed))
 
 
@@ -72,8 +71,7 @@ def draw(frequency: IntArray, resamples: int, seed: int) -> Iterator[IntArray]:
     Raises:
         ValueError: if ``resamples`` is not positive.
     """
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}; at least 1 is needed")
+    check_resampling(resamples, seed)
     rng = generator(seed)
     n = int(frequency.sum())
     step = max(1, CHUNK_CELLS // max(1, frequency.size))
@@ -134,9 +132,7 @@ def percentile(values: FloatArray, level: float, method: str) -> Interval | None
     return Interval(float(low), float(high), method, level)
 
 
-def exact_percentile(
-    values: IntArray, frequency: IntArray, scale: int, level: float, method: str
-) -> Interval | None:
+def exact_percentile(values: IntArray, frequency: IntArray, scale: int, level: float, method: str) -> Interval | None:
     """The percentile interval of the bootstrap mean, with infinitely many resamples.
 
     A resampled sum is the sum of N independent draws from the items' whole-number values, so its
@@ -166,9 +162,7 @@ def exact_percentile(
     tail = (1.0 - level) / 2.0
     low, high = np.searchsorted(cumulated, [tail - 1e-9, 1.0 - tail - 1e-9])
     whole = n * scale
-    return Interval(
-        (n * start + int(low)) / whole, (n * start + min(int(high), size - 1)) / whole, method, level
-    )
+    return Interval((n * start + int(low)) / whole, (n * start + min(int(high), size - 1)) / whole, method, level)
 
 
 def check_level(level: float) -> None:
@@ -182,3 +176,19 @@ def check_level(level: float) -> None:
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level}; a coverage lies strictly between 0 and 1")
+
+
+def check_resampling(resamples: int, seed: int) -> None:
+    """Refuses what no bootstrap could use, also where the exact distribution makes both superfluous.
+
+    Args:
+        resamples: number of resamples.
+        seed: of the generator.
+
+    Raises:
+        ValueError: unless resamples >= 1 and seed >= 0.
+    """
+    if resamples < 1:
+        raise ValueError(f"resamples is {resamples}; at least 1 is needed")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; a seed is a whole number >= 0")

@@ -42,9 +42,7 @@ class ExchangeableFit:
     correlation: float
 
 
-def fit_exchangeable_logit(
-    x: FloatArray, k: IntArray, m: IntArray, frequency: IntArray
-) -> ExchangeableFit | None:
+def fit_exchangeable_logit(x: FloatArray, k: IntArray, m: IntArray, frequency: IntArray) -> ExchangeableFit | None:
     """Fits ``logit P(positive) = b0 + b1 x`` to counts by item and level of x.
 
     Args:
@@ -164,9 +162,7 @@ def temperature_slope(
     k_all, m_all = k.sum(axis=0), m.sum(axis=0)
     if np.isnan(_independence_slopes(middle, k_all[None].astype(float), m_all[None].astype(float))[0]):
         end = "highest" if (k_all * middle).sum() > 0 else "lowest"
-        notes = (
-            f"separated: positives only at the {end} temperature, so the slope is unbounded; read the rates",
-        )
+        notes = (f"separated: positives only at the {end} temperature, so the slope is unbounded; read the rates",)
         return replace(blank, p_value=p_value, test=test, notes=notes)
     kind, frequency = kinds(k, m)
     kk, mm = kind[:, : x.size], kind[:, x.size :]
@@ -180,22 +176,16 @@ def temperature_slope(
     if fit is None:
         notes = ("the exchangeable model does not converge: the bootstrap over items stands in",)
         slope = float(_independence_slopes(middle, k_all[None].astype(float), m_all[None].astype(float))[0])
-        return replace(
-            blank, value=slope, interval=boot, bootstrap=boot, p_value=p_value, test=test, notes=notes
-        )
+        return replace(blank, value=slope, interval=boot, bootstrap=boot, p_value=p_value, test=test, notes=notes)
     slope, error = float(fit.coefficients[1]), float(np.sqrt(fit.covariance[1, 1]))
     informative = int(informative_items(k.sum(axis=1), m.sum(axis=1)))
     df = max(1, informative - 1)
     reach = float(stats.t.ppf(0.5 + level / 2.0, df)) * error
-    notes = (
-        () if informative >= MIN_INFORMATIVE else (f"only {informative} informative items: read with care",)
-    )
+    notes = () if informative >= MIN_INFORMATIVE else (f"only {informative} informative items: read with care",)
     if error > 0:
         p_value, test = (
             float(2 * stats.t.sf(abs(slope) / error, df)),
             "GEE robust Wald (t on informative items)",
         )
     interval = Interval(slope - reach, slope + reach, NAME_GEE, level) if error > 0 else None
-    return replace(
-        blank, value=slope, interval=interval, bootstrap=boot, p_value=p_value, test=test, notes=notes
-    )
+    return replace(blank, value=slope, interval=interval, bootstrap=boot, p_value=p_value, test=test, notes=notes)

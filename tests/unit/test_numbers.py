@@ -1,0 +1,114 @@
+"""Numbers from rows in memory: values, ids, sources, and independence of the rows' order."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from userturn import layout
+from userturn.artefacts import Row, canonical
+from userturn.judges.labels import LABELS
+from userturn.numbers import CellName, Settings, assemble
+
+MODEL, DATASET = "m", "d"
+BASE = CellName(MODEL, DATASET, "baseline", 1.0)
+SHUFFLED = CellName(MODEL, DATASET, "shuffled_context", 1.0)
+SETTINGS = Settings(judge="j", level=0.95, resamples=500, seed=3)
+ITEMS = [f"d-{n:02d}" for n in range(20)]
+
+
+def judgement(item: str, sample: int, label: str | None) -> Row:
+    return {"item": item, "sample": sample, "label": label, "state": "unscored" if label is None else "scored"}
+
+
+def artefacts() -> dict[Path, list[Row]]:
+    """Ten of forty baseline turns are genuine (two unscored), none under the shuffled context."""
+    base = [judgement(i, s, "genuine_followup" if n < 10 else "generic") for n, i in enumerate(ITEMS) for s in (0, 1)]
+    base[1] = judgement(ITEMS[0], 1, None)
+    base[39] = judgement(ITEMS[19], 1, None)
+    return {
+        BASE.judgements("j"): base,
+        SHUFFLED.judgements("j"): [judgement(i, s, "unrelated") for i in ITEMS for s in (0, 1)],
+        layout.scores(MODEL, DATASET): [
+            {"item": i, "state": "scored", "correct": n < 5, "strict": False, "loose": n < 5} for n, i in enumerate(ITEMS)
+        ],
+        layout.assistant_turns(MODEL, DATASET): [
+            {"item": i, "finish_reason": "length" if n == 0 else "stop"} for n, i in enumerate(ITEMS)
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, Row]:
+    found = artefacts()
+    return {row["id"]: row for row in assemble([BASE, SHUFFLED], SETTINGS, found.__getitem__)}
+
+
+def test_rates_count_scored_turns_only(numbers: dict[str, Row]) -> None:
+    row = numbers["followup_rate/m/d/baseline/t1.0"]
+    assert (row["k"], row["n"], row["n_unscored"], row["n_items"]) == (19, 38, 2, 20)
+    assert row["value"] == 0.5
+    assert row["low"] < 0.5 < row["high"]
+    assert row["bounds"] == [pytest.approx(19 / 40), pytest.approx(21 / 40)]
+    assert row["sources"] == ["results/judgements/j/m/d/baseline/t1.0.jsonl"]
+    assert row["selector"] == {"column": "label", "positive": "genuine_followup"}
+    assert numbers["unscored_rate/m/d/baseline/t1.0"]["value"] == 0.05
+
+
+def test_a_zero_rate_has_an_upper_bound(numbers: dict[str, Row]) -> None:
+    row = numbers["followup_rate/m/d/shuffled_context/t1.0"]
+    assert row["value"] == row["low"] == 0.0
+    assert 0.05 < row["high"] < 0.3
+    assert row["bootstrap"] is not None
+    assert row["bootstrap"]["high"] == 0.0
+
+
+def test_effects_are_paired_and_adjusted(numbers: dict[str, Row]) -> None:
+    row = numbers["effect/m/d/shuffled_context/t1.0"]
+    assert row["value"] == pytest.approx(-0.5, abs=0.03)
+    assert row["high"] < 0
+    assert row["p_value"] < 0.05
+    assert row["p_adjusted"] == row["p_value"], "one test in the family"
+    assert row["selector"]["minus"] == "m/d/baseline/t1.0"
+    assert not any(name.startswith("effect/m/d/baseline") for name in numbers)
+
+
+def test_accuracies(numbers: dict[str, Row]) -> None:
+    assert numbers["accuracy/m/d"]["value"] == 0.25
+    assert numbers["accuracy_strict/m/d"]["value"] == 0.0
+    assert numbers["accuracy_loose/m/d"]["value"] == 0.25
+    assert numbers["assistant_cut_rate/m/d"]["k"] == 1
+
+
+def test_labels_are_complete(numbers: dict[str, Row]) -> None:
+    shares = [numbers[f"label_share/m/d/baseline/t1.0/{label}"] for label in LABELS]
+    assert sum(row["value"] for row in shares) == pytest.approx(1.0)
+    assert all(row["labels"]["label"] == label for row, label in zip(shares, LABELS, strict=True))
+
+
+def test_the_order_of_rows_changes_nothing(numbers: dict[str, Row]) -> None:
+    shuffled = artefacts()
+    for rows in shuffled.values():
+        random.Random(1).shuffle(rows)
+    again = assemble([SHUFFLED, BASE], SETTINGS, shuffled.__getitem__)
+    assert [canonical(row) for row in again] == [canonical(row) for row in numbers.values()]
+
+
+def test_ids_are_sorted_and_unique(numbers: dict[str, Row]) -> None:
+    assert list(numbers) == sorted(numbers)
+
+
+def test_nothing_scored_is_a_number_without_a_value() -> None:
+    found = artefacts()
+    found[BASE.judgements("j")] = [judgement(item, 0, None) for item in ITEMS]
+    found[layout.scores(MODEL, DATASET)] = [
+        {"item": i, "state": "unscored", "correct": None, "strict": None, "loose": None} for i in ITEMS
+    ]
+    rows = {row["id"]: row for row in assemble([BASE, SHUFFLED], SETTINGS, found.__getitem__)}
+    assert rows["followup_rate/m/d/baseline/t1.0"]["value"] is None
+    assert rows["followup_rate/m/d/baseline/t1.0"]["n_unscored"] == 20
+    assert rows["effect/m/d/shuffled_context/t1.0"]["value"] is None
+    assert rows["accuracy/m/d"]["value"] is None
+    assert "accuracy_strict/m/d" not in rows
