@@ -52,9 +52,7 @@ def draw(
     return rng.binomial(samples, rng.beta(p * strength, (1.0 - p) * strength, size=(draws, n_items)))
 
 
-def chosen_interval(
-    positives: NDArray[np.int64], samples: int, bootstrap: Limits, level: float = 0.95
-) -> Limits:
+def chosen_interval(positives: NDArray[np.int64], samples: int, bootstrap: Limits, level: float = 0.95) -> Limits:
     """The rule of ``userturn.statistics.rate`` on many cells at once.
 
     Args:
@@ -78,9 +76,7 @@ def _covers(limits: Limits, p: float) -> float:
     return float(np.mean((limits[0] <= p + 1e-12) & (p - 1e-12 <= limits[1])))
 
 
-def point(
-    seed: int, design: tuple[int, int], *, rho: float, p: float, draws: int, resamples: int
-) -> dict[str, float]:
+def point(seed: int, design: tuple[int, int], *, rho: float, p: float, draws: int, resamples: int) -> dict[str, float]:
     """Coverage of each method at one point of the grid.
 
     Args:
@@ -210,9 +206,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=4000)
     parser.add_argument("--resamples", type=int, default=2000)
-    parser.add_argument(
-        "--scipy", action="store_true", help="also scipy.stats.bootstrap, 200 cells at some points"
-    )
+    parser.add_argument("--scipy", action="store_true", help="also scipy.stats.bootstrap, 200 cells at some points")
     parser.add_argument("--write", type=Path, help="Markdown file whose marked block the table replaces")
     given = parser.parse_args()
     started = time.perf_counter()

@@ -13,7 +13,12 @@ from userturn.config.study import Study
 from userturn.sources import Source, SourceCache, fetch
 
 ROOT = Path(__file__).resolve().parents[1]
+# what `make test` has prepared; tests that need it are skipped without it
 MODEL = ROOT / "data" / "models" / "smollm2-135m-instruct"
+EMBEDDER = ROOT / "data" / "judges" / "provisional"
+for variable, folder in (("USERTURN_TEST_MODEL", MODEL), ("USERTURN_TEST_EMBEDDER", EMBEDDER)):
+    if (folder / "tokenizer.json").is_file():
+        os.environ.setdefault(variable, str(folder))
 
 # helpers of the tests lie beside them
 sys.path.insert(0, str(Path(__file__).parent))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from userturn.artefacts import Row
 from userturn.engine.generation import SEED_BITS, CellRequest, Generator, Prompted
 from userturn.engine.interface import Completion, Request, SamplingParameters
 from userturn.engine.store import CellStore
@@ -22,11 +23,14 @@ class Echo:
     calls = 0
 
     def generate(
-        self, requests: Sequence[Request], sampling: SamplingParameters, on_done: Callable[[int], None]
+        self, requests: Sequence[Request], sampling: Sequence[SamplingParameters], on_done: Callable[[int], None]
     ) -> list[Completion]:
         type(self).calls += 1
         on_done(len(requests))
-        return [Completion(f"{r.prompt_token_ids} {r.seed} {sampling.temperature}", 3, "stop") for r in requests]
+        return [
+            Completion(f"{r.prompt_token_ids} {r.seed} {wanted.temperature}", 3, "stop")
+            for r, wanted in zip(requests, sampling, strict=True)
+        ]
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +45,16 @@ def generator(root: Path, identity: dict[str, str] | None = None) -> Generator:
 def nothing(_: int) -> None: ...
 
 
+def rows(made: Generator, request: CellRequest, on_done: Callable[[int], None] = nothing) -> list[Row]:
+    (found,) = made.cells([request], on_done)
+    return found
+
+
 def test_a_finished_cell_is_not_generated_again(tmp_path: Path) -> None:
     counted: list[int] = []
-    first = generator(tmp_path).cell(CELL, counted.append)
+    first = rows(generator(tmp_path), CELL, counted.append)
     second = generator(tmp_path)
-    assert second.cell(CELL, counted.append) == first
+    assert rows(second, CELL, counted.append) == first
     assert second.generated == []
     assert Echo.calls == 1
     assert counted == [4, 4]
@@ -65,28 +74,28 @@ def test_a_finished_cell_is_not_generated_again(tmp_path: Path) -> None:
     ],
 )
 def test_any_change_of_the_request_is_another_cell(tmp_path: Path, change: dict[str, object]) -> None:
-    generator(tmp_path).cell(CELL, nothing)
-    generator(tmp_path).cell(replace(CELL, **change), nothing)  # type: ignore[arg-type]
+    rows(generator(tmp_path), CELL)
+    rows(generator(tmp_path), replace(CELL, **change))  # type: ignore[arg-type]
     assert Echo.calls == 2
 
 
 def test_any_change_of_the_engine_is_another_cell(tmp_path: Path) -> None:
-    generator(tmp_path).cell(CELL, nothing)
-    generator(tmp_path, {"weights": "v"}).cell(CELL, nothing)
+    rows(generator(tmp_path), CELL)
+    rows(generator(tmp_path, {"weights": "v"}), CELL)
     assert Echo.calls == 2
 
 
 def test_a_damaged_entry_is_generated_anew(tmp_path: Path) -> None:
-    first = generator(tmp_path).cell(CELL, nothing)
+    first = rows(generator(tmp_path), CELL)
     (entry,) = tmp_path.rglob("*.jsonl")
     data = bytearray(entry.read_bytes())
     for position in (3, len(data) // 2, len(data) - 3):
         damaged = data.copy()
         damaged[position] ^= 1
         entry.write_bytes(bytes(damaged))
-        assert generator(tmp_path).cell(CELL, nothing) == first
+        assert rows(generator(tmp_path), CELL) == first
     entry.write_bytes(data[: len(data) // 2])
-    assert generator(tmp_path).cell(CELL, nothing) == first
+    assert rows(generator(tmp_path), CELL) == first
     assert Echo.calls == 5
     assert entry.read_bytes() == bytes(data)
 
@@ -99,3 +108,17 @@ def test_seeds_are_derived_from_cell_item_and_sample() -> None:
     grown = replace(CELL, samples=9, prompted=(Prompted("c", (9,)), *CELL.prompted))
     assert grown.seed("a", 1) == CELL.seed("a", 1)
     assert replace(CELL, sampling=replace(SAMPLING, temperature=0.0)).seed("a", 0) is None
+
+
+def test_cells_share_calls_up_to_the_limit_and_keep_their_order(tmp_path: Path) -> None:
+    cells = [replace(CELL, key=f"cell-{n}") for n in range(5)]
+    alone = list(generator(tmp_path / "alone").cells(cells, nothing))
+    assert Echo.calls == 5
+    counted: list[int] = []
+    found = generator(tmp_path / "together")
+    together = Generator(Echo, CellStore(tmp_path / "together"), {"weights": "w"}, together=8)
+    rows(found, cells[3])
+    assert list(together.cells(cells, counted.append)) == alone
+    assert Echo.calls == 5 + 1 + 2, "four turns a cell, two cells a call, one cell found"
+    assert sum(counted) == 5 * 4
+    assert [row["text"] for row in alone[0]] != [row["text"] for row in alone[1]]

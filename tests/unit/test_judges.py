@@ -100,6 +100,7 @@ CASES: list[tuple[str, Label, str]] = [
         "unrelated",
         "poses_a_new_problem",
     ),
+    ("Write a program that sorts a list.", "unrelated", "poses_a_new_problem"),
     ("", "degenerate", "degenerate_empty"),
     (" \n\t ?!? …", "degenerate", "degenerate_empty"),
     ("Thanks<|im_end|>\n<|im_start|>assistant", "degenerate", "degenerate_template_tokens"),
@@ -278,6 +279,10 @@ def test_a_text_overlaps_itself_fully(words: list[str]) -> None:
         ("How do I knead", "asks", True),
         ("When you knead, use oil.", "asks", False),
         ("can you make it shorter.", "asks", True),
+        ("How much is the salt in this dough.", "asks", True),
+        ("Do not use the oven.", "asks", False),
+        ("Please write a poem.", "commissions", True),
+        ("I wrote a poem.", "commissions", False),
         ("Great, now explain the oven.", "directs", True),
         ("Use the oven.", "directs", False),
         ("You can use oil.", "advises", True),
@@ -302,7 +307,7 @@ def test_surface_golden(text: str, field: str, value: object) -> None:
 def test_vector_is_named_finite_and_of_fixed_order() -> None:
     vectors = [features.as_vector(features.extract(turn(text))) for text, _, _ in CASES]
     names = list(vectors[0])
-    assert len(names) == 21 + 2 * 5 + 1
+    assert len(names) == 22 + 2 * 5 + 1
     assert all(list(v) == names for v in vectors)
     assert all(math.isfinite(x) for v in vectors for x in v.values())
     assert features.as_vector(features.extract(turn("a", answer=None)))["has_answer"] == 0.0

@@ -11,11 +11,12 @@ from userturn import layout
 from userturn.artefacts import Row, canonical
 from userturn.judges.labels import LABELS
 from userturn.numbers import CellName, Settings, assemble
+from userturn.numbers.families import adjusted
 
 MODEL, DATASET = "m", "d"
 BASE = CellName(MODEL, DATASET, "baseline", 1.0)
 SHUFFLED = CellName(MODEL, DATASET, "shuffled_context", 1.0)
-SETTINGS = Settings(judge="j", level=0.95, resamples=500, seed=3)
+SETTINGS = Settings(judge="j", level=0.95, resamples=500, seed=3, confirmatory=("effect/*/*/shuffled_context/*",))
 ITEMS = [f"d-{n:02d}" for n in range(20)]
 
 
@@ -32,7 +33,8 @@ def artefacts() -> dict[Path, list[Row]]:
         BASE.judgements("j"): base,
         SHUFFLED.judgements("j"): [judgement(i, s, "unrelated") for i in ITEMS for s in (0, 1)],
         layout.scores(MODEL, DATASET): [
-            {"item": i, "state": "scored", "correct": n < 5, "strict": False, "loose": n < 5} for n, i in enumerate(ITEMS)
+            {"item": i, "state": "scored", "correct": n < 5, "strict": False, "loose": n < 5}
+            for n, i in enumerate(ITEMS)
         ],
         layout.assistant_turns(MODEL, DATASET): [
             {"item": i, "finish_reason": "length" if n == 0 else "stop"} for n, i in enumerate(ITEMS)
@@ -71,6 +73,7 @@ def test_effects_are_paired_and_adjusted(numbers: dict[str, Row]) -> None:
     assert row["high"] < 0
     assert row["p_value"] < 0.05
     assert row["p_adjusted"] == row["p_value"], "one test in the family"
+    assert row["family"] == "confirmatory (Holm), 1"
     assert row["selector"]["minus"] == "m/d/baseline/t1.0"
     assert not any(name.startswith("effect/m/d/baseline") for name in numbers)
 
@@ -112,3 +115,42 @@ def test_nothing_scored_is_a_number_without_a_value() -> None:
     assert rows["effect/m/d/shuffled_context/t1.0"]["value"] is None
     assert rows["accuracy/m/d"]["value"] is None
     assert "accuracy_strict/m/d" not in rows
+
+
+def test_contrasts_between_cells() -> None:
+    """Two models, two temperatures: slopes, associations and the correlation over models are there, with sources."""
+    found: dict[Path, list[Row]] = {}
+    cells = [CellName(m, DATASET, "baseline", t) for m in ("m", "n", "o") for t in (0.0, 1.0)]
+    for rank, cell in enumerate(cells):
+        found[cell.judgements("j")] = [
+            judgement(i, 0, "genuine_followup" if n < 3 + 2 * rank else "generic") for n, i in enumerate(ITEMS)
+        ]
+    for rank, model in enumerate("mno"):
+        found[layout.scores(model, DATASET)] = [
+            {"item": i, "state": "scored", "correct": n < 4 + rank, "strict": None, "loose": None}
+            for n, i in enumerate(ITEMS)
+        ]
+        found[layout.assistant_turns(model, DATASET)] = [{"item": i, "finish_reason": "stop"} for i in ITEMS]
+    rows = {row["id"]: row for row in assemble(cells, SETTINGS, found.__getitem__)}
+    slope = rows["temperature_slope/m/d/baseline"]
+    assert slope["value"] > 0
+    assert slope["unit"] == "log odds per unit"
+    assert len(slope["sources"]) == 2
+    link = rows["association/m/d/baseline/t0.0"]
+    assert link["value"] == pytest.approx(3 / 4)
+    assert link["sources"][1] == "results/scores/m/d.jsonl"
+    assert rows["decoupling/d/t1.0"]["value"] == pytest.approx(1.0)
+    assert rows["decoupling/d/t1.0"]["selector"]["over"] == "models"
+
+
+def test_families_are_adjusted_apart() -> None:
+    row = {"quantity": "effect", "p_adjusted": None, "family": None}
+    rows = [
+        {**row, "id": f"effect/m/d/{name}/t0.0", "p_value": p} for name, p in (("a", 0.01), ("b", 0.04), ("c", 0.03))
+    ]
+    rows.append({**row, "id": "followup_rate/m", "quantity": "followup_rate", "p_value": None})
+    done = {row["id"].split("/")[-2]: row for row in adjusted(rows, ["effect/*/a/*", "effect/*/b/*"])}
+    assert [done[name]["p_adjusted"] for name in "abc"] == [0.02, 0.04, 0.03]
+    assert done["a"]["family"] == "confirmatory (Holm), 2"
+    assert done["c"]["family"] == "effect (Benjamini-Hochberg), 1"
+    assert done["followup_rate"]["family"] is None

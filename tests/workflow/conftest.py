@@ -37,7 +37,7 @@ def tiny_config() -> dict:
                 "shuffled_context": {"kind": "shuffled_context", "temperatures": [0.0]},
             },
         },
-        "engine": {"max_model_len": 1024, "kv_cache_gb": 1, "max_sequences": 16},
+        "engine": {"max_model_len": 1024, "kv_cache_gb": 1, "max_sequences": 4, "batch_invariant": True},
         "judges": DEFAULT_STUDY["judges"],
         "reported_judge": "provisional",
         "statistics": {"resamples": 500},

@@ -79,7 +79,7 @@ DEFAULT_STUDY: dict[str, Any] = {
             },
         },
     },
-    "engine": {"max_model_len": 2048, "kv_cache_gb": 4, "shard_by": "model"},
+    "engine": {"max_model_len": 2048, "kv_cache_gb": 4, "batch_invariant": True, "shard_by": "model"},
     "judges": {
         "provisional": {
             "kind": "provisional",

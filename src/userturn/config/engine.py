@@ -14,7 +14,7 @@ class EngineConfig(Section):
 
     name: Literal["vllm"] = "vllm"
     """The engine; `vllm` is the CPU build in the embedded set-up and the CUDA build on cards, with one code path."""
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    dtype: Literal["float32", "bfloat16"] = "float32"
     """Number format of the weights. On CPUs only float32 gives texts that do not depend on the batch."""
     max_model_len: int = Field(default=2048, ge=64)
     """Longest prompt plus turn, in tokens; a longer one is refused before anything is generated."""
@@ -30,5 +30,8 @@ class EngineConfig(Section):
     """Tokens in one block of the key-value cache; the CPU build takes multiples of 32."""
     prefix_caching: bool = True
     """Shares the work on equal beginnings of prompts. Changes no text in float32 on CPUs; on cards it can."""
+    batch_invariant: bool = False
+    """Whether texts do not depend on what is generated together, so that several cells may share a call: so in float32
+    on CPUs; on cards this starts vLLM's batch-invariant mode (Hopper and newer)."""
     shard_by: Literal["model", "dataset"] = "model"
     """What one job with one model load produces: all cells of a model, or of one (model, dataset)."""

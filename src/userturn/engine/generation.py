@@ -1,8 +1,8 @@
-"""From prompts to the rows of a cell: seeds, one engine call a cell, and the store of finished cells."""
+"""From prompts to the rows of cells: seeds, engine calls, and the store of finished cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,10 @@ class CellRequest:
             return None
         return derive(self.study_seed, "turn", self.key, item, sample, bits=SEED_BITS)
 
+    def __len__(self) -> int:
+        """Number of turns."""
+        return len(self.prompted) * self.samples
+
     def turns(self) -> list[tuple[Prompted, int, Request]]:
         """Item, sample and engine request of every row, in the artefact's order."""
         return [
@@ -57,40 +61,76 @@ class Generator:
         engine: loads the engine; called at most once.
         store: finished cells.
         identity: what of the engine, its lock and its model could change a text.
+        together: how many turns one engine call may gather from several cells; 0 gives each cell a call of its own,
+            as engines need whose texts depend on what is generated together.
     """
 
-    def __init__(self, engine: Callable[[], Engine], store: CellStore, identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self, engine: Callable[[], Engine], store: CellStore, identity: Mapping[str, Any], *, together: int = 0
+    ) -> None:
         self._load = engine
         self._engine: Engine | None = None
         self._store = store
         self._identity = {**identity, "code": code.digest(__name__)}
+        self._together = together
         self.generated: list[str] = []
         """Keys of the cells that were generated, not taken from the store."""
 
-    def cell(self, request: CellRequest, on_done: Callable[[int], None]) -> list[Row]:
-        """The rows of a cell: item, sample, seed, text, n_tokens, n_prompt_tokens, finish_reason."""
-        turns = request.turns()
-        key = cell_key(
+    def cells(self, requests: Sequence[CellRequest], on_done: Callable[[int], None]) -> Iterator[list[Row]]:
+        """The rows of each cell, in the order of the requests.
+
+        Rows hold item, sample, seed, text, n_tokens, n_prompt_tokens and finish_reason.
+
+        Args:
+            requests: the cells.
+            on_done: called with the number of turns that have just been finished or found.
+        """
+        keys = [self._key(request) for request in requests]
+        missing = [request for request, key in zip(requests, keys, strict=True) if self._store.get(key) is None]
+        for call in self._calls(missing):
+            self._generate(call, on_done)
+        for request, key in zip(requests, keys, strict=True):
+            rows = self._store.get(key)
+            assert rows is not None, "a cell that was just stored"
+            if request.key not in self.generated:
+                on_done(len(rows))
+            yield rows
+
+    def _key(self, request: CellRequest) -> str:
+        turns = [[one.item, sample, r.seed, list(r.prompt_token_ids)] for one, sample, r in request.turns()]
+        return cell_key(
             {
                 "cell": request.key,
                 "identity": self._identity,
                 "sampling": request.sampling.facts(),
-                "turns": sha256_text(
-                    canonical([[one.item, sample, r.seed, list(r.prompt_token_ids)] for one, sample, r in turns])
-                ),
+                "turns": sha256_text(canonical(turns)),
             }
         )
-        rows = self._store.get(key)
-        if rows is not None:
-            on_done(len(rows))
-            return rows
+
+    def _calls(self, requests: Sequence[CellRequest]) -> Iterator[list[CellRequest]]:
+        """Gathers cells into engine calls: a kill loses no more than the call in progress."""
+        call: list[CellRequest] = []
+        for request in requests:
+            if call and sum(map(len, call)) + len(request) > self._together:
+                yield call
+                call = []
+            call.append(request)
+        if call:
+            yield call
+
+    def _generate(self, call: Sequence[CellRequest], on_done: Callable[[int], None]) -> None:
         if self._engine is None:
             self._engine = self._load()
-        completions = self._engine.generate([r for _, _, r in turns], request.sampling, on_done)
-        rows = [_row(one, sample, r, done) for (one, sample, r), done in zip(turns, completions, strict=True)]
-        self._store.put(key, rows)
-        self.generated.append(request.key)
-        return rows
+        turns = [(request, *turn) for request in call for turn in request.turns()]
+        completions = self._engine.generate(
+            [turn for *_, turn in turns], [request.sampling for request, *_ in turns], on_done
+        )
+        rows: dict[str, list[Row]] = {request.key: [] for request in call}
+        for (request, one, sample, turn), done in zip(turns, completions, strict=True):
+            rows[request.key].append(_row(one, sample, turn, done))
+        for request in call:
+            self._store.put(self._key(request), rows[request.key])
+            self.generated.append(request.key)
 
 
 def _row(one: Prompted, sample: int, request: Request, done: Completion) -> Row:

@@ -52,13 +52,13 @@ class Engine(Protocol):
     """Writes turns for prompts of token ids."""
 
     def generate(
-        self, requests: Sequence[Request], sampling: SamplingParameters, on_done: Callable[[int], None]
+        self, requests: Sequence[Request], sampling: Sequence[SamplingParameters], on_done: Callable[[int], None]
     ) -> list[Completion]:
         """Writes one turn a request, in the order of the requests.
 
         Args:
             requests: the prompts.
-            sampling: shared by all of them.
+            sampling: the parameters of each.
             on_done: called with the number of requests that have just finished.
         """
         ...

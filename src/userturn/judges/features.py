@@ -63,6 +63,7 @@ class Surface:
         asks: One of the first two or the last sentence ends with a question mark or opens like a question.
         directs: One of the first two or the last sentence opens with a request to an assistant, or says
             please.
+        commissions: The first sentence asks for a new piece of work (write, create, design).
         advises: A sentence tells the reader what they can, should or need to do.
         first_person: Number of first-person words.
         second_person: Number of second-person words.
@@ -86,6 +87,7 @@ class Surface:
     stock: bool
     asks: bool
     directs: bool
+    commissions: bool
     advises: bool
     first_person: int
     second_person: int
@@ -243,10 +245,18 @@ def _asks(sentence: str) -> bool:
     first = _after_softeners(words)
     if first not in lexicon.QUESTION_OPENERS or len(words) > 40:
         return False
-    # Without a question mark: "can you ..." asks, whatever ends the sentence; "when you ..." does not.
-    after = words[words.index(first) + 1 :][:1]
-    inverted = first not in lexicon.QUESTION_WORDS and after in (["i"], ["you"], ["u"])
+    # Without a question mark: "is it ..." and "how much is ..." ask, whatever ends the sentence; "when it is
+    # ..." and "do not ..." may go either way, and the end decides.
+    after = words[words.index(first) + 1 :][:3]
+    if first in lexicon.AUXILIARIES:
+        inverted = first not in {"do", "don't", "have", "may"} or after[:1] in (["i"], ["you"], ["u"])
+    else:
+        inverted = first in {"what", "how", "why", "who"} and any(w in lexicon.AUXILIARIES for w in after)
     return inverted or not sentence.endswith((".", "!", ":", ","))
+
+
+def _commissions(sentence: str) -> bool:
+    return _after_softeners(tokens(sentence)) in lexicon.COMMISSION_VERBS
 
 
 def _directs(sentence: str) -> bool:
@@ -294,6 +304,7 @@ def surface(turn: Turn) -> Surface:
         stock=bool(parts) and all(_is_stock(part) for part in parts),
         asks=any(_asks(part) for part in parts[:2] + parts[-1:]),
         directs=any(_directs(part) for part in parts[:2] + parts[-1:]),
+        commissions=bool(parts) and _commissions(parts[0]),
         advises=any(_advises(part) for part in parts),
         first_person=sum(counts[w] for w in lexicon.FIRST_PERSON),
         second_person=sum(counts[w] for w in lexicon.SECOND_PERSON),

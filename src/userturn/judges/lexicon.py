@@ -25,12 +25,13 @@ STOP_WORDS = _words(
 )
 
 QUESTION_WORDS = _words("how how's what what's whats when where where's which who who's whom whose why")
-QUESTION_OPENERS = QUESTION_WORDS | _words(
+AUXILIARIES = _words(
     """
     am are aren't can can't could couldn't did didn't do does doesn't don't had has have is isn't may
     might shall should was were will won't would wouldn't
     """
 )
+QUESTION_OPENERS = QUESTION_WORDS | AUXILIARIES
 
 # Requests one makes of an assistant; verbs of recipes and manuals (use, install, check) are left out on
 # purpose.
@@ -42,6 +43,9 @@ IMPERATIVE_VERBS = _words(
     suggest summarise summarize talk tell translate verify write
     """
 )
+
+# Requests for a new piece of work rather than about the one at hand.
+COMMISSION_VERBS = _words("compose create design develop draft generate implement make produce write")
 
 # Words that a person puts before the imperative or the question.
 SOFTENERS = _words(

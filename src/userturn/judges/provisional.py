@@ -36,6 +36,7 @@ class Thresholds:
         listing: From this many list items, headings or table rows on a text is laid out like an answer.
         equations: From this many equation marks on a text without a question is a worked solution.
         new_numbers: From this many numbers of its own on a text without back reference is a new problem.
+        new_task: A request for a new piece of work below this similarity is one of its own.
         grounded: Grounded from this similarity to query or assistant turn on.
         sharing: Or from this one on when it shares ``shared_words`` of its content words.
         pointing: Or from this one on when it points back (it, that, your answer).
@@ -53,6 +54,7 @@ class Thresholds:
     listing: int = 3
     equations: int = 2
     new_numbers: int = 2
+    new_task: float = 0.4
     grounded: float = 0.2
     sharing: float = 0.1
     pointing: float = 0.14
@@ -75,6 +77,11 @@ class Case:
     features: Features
     to_query: float | None
     to_answer: float | None
+
+    @property
+    def nearest(self) -> float:
+        """The larger similarity, -1 when there is none."""
+        return max((x for x in (self.to_query, self.to_answer) if x is not None), default=-1.0)
 
     @property
     def similarities(self) -> dict[str, JSON]:
@@ -170,22 +177,25 @@ def lays_out_an_answer(case: Case, t: Thresholds) -> Verdict | None:
 
 
 def poses_a_new_problem(case: Case, t: Thresholds) -> Verdict | None:
-    """A problem with numbers of its own, that leans on nothing said before."""
+    """A problem with numbers of its own, or a new piece of work asked for, that leans on nothing said before."""
     f, s = case.features, case.features.surface
     shared = max(f.query.words, f.answer.words)
-    if s.new_numbers < t.new_numbers or s.sentences < 2 or s.first_person or s.second_person:
-        return None
-    if shared >= t.shared_words:
+    own_numbers = s.new_numbers >= t.new_numbers and s.sentences >= 2
+    problem = own_numbers and not (s.first_person or s.second_person)
+    task = s.commissions and not s.back_reference and case.nearest < t.new_task
+    if shared >= t.shared_words or not (problem or task):
         return None
     return Verdict(
-        "unrelated", "It poses a problem of its own.", {"new_numbers": s.new_numbers, "shared_words": shared}
+        "unrelated",
+        "It poses a problem or a task of its own.",
+        {"commissions": s.commissions, "new_numbers": s.new_numbers, "shared_words": shared, **case.similarities},
     )
 
 
 def has_nothing_to_do_with_it(case: Case, t: Thresholds) -> Verdict | None:
     """Far from query and assistant turn in meaning and in words."""
     f, s = case.features, case.features.surface
-    near = max((x for x in (case.to_query, case.to_answer) if x is not None), default=-1.0)
+    near = case.nearest
     shared = max(f.query.words, f.answer.words)
     loosely = (near >= t.sharing and shared >= t.shared_words) or (near >= t.pointing and s.back_reference > 0)
     if near >= t.grounded or loosely:

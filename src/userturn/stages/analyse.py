@@ -37,7 +37,13 @@ def run(spec: Spec, job: job.Job) -> None:
         return read_jsonl(path)
 
     cells = [CellName(c.model, c.dataset, c.perturbation, c.temperature) for c in spec.cells]
-    settings = Settings(spec.judge, spec.statistics.level, spec.statistics.resamples, spec.seed)
+    settings = Settings(
+        judge=spec.judge,
+        level=spec.statistics.level,
+        resamples=spec.statistics.resamples,
+        seed=spec.seed,
+        confirmatory=tuple(spec.statistics.confirmatory),
+    )
     numbers = assemble(cells, settings, read)
     write_jsonl(layout.NUMBERS, numbers)
     job.wrote(layout.NUMBERS)

@@ -37,21 +37,27 @@ def run(spec: Spec, job: job.Job) -> None:
         lambda: vllm.VllmEngine(layout.model_folder(spec.model), spec.engine, job.threads),
         CellStore(layout.cell_store()),
         {**what, "lock_sha256": spec.lock_sha256},
+        together=spec.engine.max_sequences if spec.engine.batch_invariant else 0,
     )
     items = {dataset: read_jsonl(layout.dataset(dataset)) for dataset in spec.datasets}
-    progress = job.progress(sum(map(len, items.values())), f"{spec.model}: assistant turns")
-    for dataset, rows in items.items():
-        prompts = {row["item"]: renderer.assistant_prompt(row["messages"]) for row in rows}
-        request = CellRequest(
+    prompts = {
+        dataset: {row["item"]: renderer.assistant_prompt(row["messages"]) for row in rows}
+        for dataset, rows in items.items()
+    }
+    requests = [
+        CellRequest(
             key=f"{spec.model}/{dataset}/assistant",
-            prompted=tuple(Prompted(item, prompt.token_ids) for item, prompt in prompts.items()),
+            prompted=tuple(Prompted(item, prompt.token_ids) for item, prompt in found.items()),
             samples=1,
             sampling=sampling,
             study_seed=spec.seed,
         )
-        turns = generator.cell(request, lambda done, dataset=dataset: progress.advance(done, dataset))  # type: ignore[misc]
+        for dataset, found in prompts.items()
+    ]
+    progress = job.progress(sum(map(len, requests)), f"{spec.model}: assistant turns")
+    for dataset, turns in zip(spec.datasets, generator.cells(requests, progress.advance), strict=True):
         path = layout.assistant_turns(spec.model, dataset)
-        write_jsonl(path, [turn | {"prompt": prompts[turn["item"]].text} for turn in turns])
+        write_jsonl(path, [turn | {"prompt": prompts[dataset][turn["item"]].text} for turn in turns])
         job.reads(layout.dataset(dataset))
         job.wrote(path)
     progress.close()

@@ -44,6 +44,7 @@ def run(spec: Spec, job: job.Job) -> None:
         lambda: vllm.VllmEngine(layout.model_folder(spec.model), spec.engine, job.threads),
         CellStore(layout.cell_store()),
         {**what, "lock_sha256": spec.lock_sha256},
+        together=spec.engine.max_sequences if spec.engine.batch_invariant else 0,
     )
 
     @cache
@@ -66,10 +67,9 @@ def run(spec: Spec, job: job.Job) -> None:
         )
         for cell in spec.cells
     ]
-    progress = job.progress(sum(len(r.prompted) * r.samples for r in requests), f"{spec.model}: user turns")
+    progress = job.progress(sum(map(len, requests)), f"{spec.model}: user turns")
     facts = {}
-    for cell, request in zip(spec.cells, requests, strict=True):
-        rows = generator.cell(request, lambda done, key=request.key: progress.advance(done, key))  # type: ignore[misc]
+    for cell, request, rows in zip(spec.cells, requests, generator.cells(requests, progress.advance), strict=True):
         temperature = layout.temperature_key(cell.temperature)
         path = layout.user_turns(spec.model, cell.dataset, cell.perturbation, temperature)
         write_jsonl(path, rows)

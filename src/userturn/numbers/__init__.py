@@ -1,0 +1,6 @@
+"""Numbers: every reported value with its id, interval, method, sources and the rows it is computed from."""
+
+from userturn.numbers.assemble import assemble
+from userturn.numbers.row import GENUINE, CellName, Settings
+
+__all__ = ["GENUINE", "CellName", "Settings", "assemble"]
