@@ -17,6 +17,11 @@ rule dataset:
         + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
 
 
+# What a conversion yields is known beforehand; what a repository or a packaged folder holds is not, and its description
+# stands for all of it.
+CONVERTED = [name for name, model in study.models.items() if not model.source.is_folder]
+
+
 rule model:
     output:
         description=layout.model("{model}"),
@@ -24,6 +29,8 @@ rule model:
         manifest=layout.manifest("model", "{model}"),
     log:
         layout.log("model", "{model}"),
+    wildcard_constraints:
+        model=layout.one_of(CONVERTED),
     conda:
         "../envs/engine.yaml"
     threads: 2
@@ -35,6 +42,14 @@ rule model:
     shell:
         stage("model", "engine")
         + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+
+
+use rule model as model_folder with:
+    output:
+        description=layout.model("{model}"),
+        manifest=layout.manifest("model", "{model}"),
+    wildcard_constraints:
+        model=layout.one_of(set(study.models) - set(CONVERTED)),
 
 
 rule embedder:

@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # what `make test` has prepared; tests that need it are skipped without it
 MODEL = ROOT / "data" / "models" / "smollm2-135m-instruct"
 EMBEDDER = ROOT / "data" / "judges" / "provisional"
+FOLLOWUPS = ROOT.parent / "shared" / "data" / "oasst1_followups.jsonl"
+if FOLLOWUPS.is_file():
+    os.environ.setdefault("USERTURN_TEST_FOLLOWUPS", str(FOLLOWUPS))
 for variable, folder in (("USERTURN_TEST_MODEL", MODEL), ("USERTURN_TEST_EMBEDDER", EMBEDDER)):
     if (folder / "tokenizer.json").is_file():
         os.environ.setdefault(variable, str(folder))

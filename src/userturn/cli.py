@@ -1,52 +1,47 @@
-"""The command line: `userturn COMMAND`."""
+"""The command line: `userturn COMMAND`. What each command does is in `userturn.commands`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Protocol
 
 from userturn import __version__
+from userturn.commands import config, pin, plan, power, render
+from userturn.commands.refusal import Refusal
+
+
+class Command(Protocol):
+    """What a module of `userturn.commands` offers."""
+
+    HELP: str
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the arguments."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Runs the command; returns its exit code."""
+        ...
+
+
+COMMANDS: Mapping[str, Command] = {"config": config, "plan": plan, "pin": pin, "power": power, "render": render}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns its exit code."""
+    """Runs a command; returns its exit code: 0 fine, 1 refused (the reason is on stderr), 2 wrong usage."""
     parser = argparse.ArgumentParser(prog="userturn", description="User turn generation as a reproducible study.")
     parser.add_argument("--version", action="version", version=f"userturn {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    config = commands.add_parser("config", help="check a study's config, or write the documented default")
-    actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="check config files and say what is wrong")
-    check.add_argument("files", nargs="*", type=Path, default=[Path("config/config.yaml")])
-    write = actions.add_parser("write", help="write config.yaml and config.schema.json from the typed model")
-    write.add_argument("folder", nargs="?", type=Path, default=Path("config"))
-
+    for name, command in COMMANDS.items():
+        command.add_arguments(commands.add_parser(name, help=command.HELP, description=command.__doc__))
     options = parser.parse_args(arguments)
-    return _check(options.files) if options.action == "check" else _write(options.folder)
-
-
-def _check(files: list[Path]) -> int:
-    from userturn import grid
-    from userturn.config.load import ConfigError, check_sources, load_study
-    from userturn.sources import SourceCache
-
     try:
-        study = load_study(files)
-        check_sources(study, SourceCache.default())
-    except ConfigError as error:
+        return COMMANDS[options.command].run(options)
+    except Refusal as error:
         print(f"userturn: error: {error}", file=sys.stderr)
         return 1
-    print(f"{study.name}: {len(grid.cells(study))} cells in {len(grid.shards(study))} shards")
-    return 0
-
-
-def _write(folder: Path) -> int:
-    from userturn.config import document
-
-    for path in document.write(folder):
-        print(path)
-    return 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ The functions also take Snakemake wildcards (``"{model}"``) in place of names.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 DATA = Path("data")
@@ -23,6 +25,11 @@ def temperature_key(temperature: float) -> str:
 def dataset(dataset: str) -> Path:
     """Items of a dataset."""
     return DATA / "datasets" / f"{dataset}.jsonl"
+
+
+def one_of(names: Iterable[str]) -> str:
+    """The pattern of a Snakemake wildcard that stands for one of these names; of none, one that matches nothing."""
+    return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
 
 
 def model_folder(model: str) -> Path:

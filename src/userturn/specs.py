@@ -6,6 +6,7 @@ own ``Spec`` classes check it; they are not imported here, since the Snakefile i
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from userturn import grid, layout
@@ -55,7 +56,7 @@ def model(study: Study, model: str) -> str:
         {
             "folder": layout.model_folder(model).as_posix(),
             "source": study.models[model].source.model_dump(mode="json"),
-            "dtype": study.engine.dtype,
+            "dtype": study.engine_of(model).dtype,
         }
     )
 
@@ -78,7 +79,7 @@ def assistant_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
             "model": shard.model,
             "datasets": shard.datasets,
             "renderer": _renderer(study, shard.model),
-            "engine": study.engine.model_dump(mode="json"),
+            "engine": study.engine_of(shard.model).model_dump(mode="json"),
             "max_tokens": study.assistant_turns.max_tokens,
             "seed": study.seed,
             "lock_sha256": lock_sha256,
@@ -113,9 +114,11 @@ def user_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
     return canonical(
         {
             "model": shard.model,
-            "cells": _cells(study, shard),
+            "cells": [
+                {"kind": study.probe.perturbations[cell["perturbation"]].kind, **cell} for cell in _cells(study, shard)
+            ],
             "renderer": _renderer(study, shard.model),
-            "engine": study.engine.model_dump(mode="json"),
+            "engine": study.engine_of(shard.model).model_dump(mode="json"),
             "sampling": study.probe.sampling.model_dump(mode="json"),
             "seed": study.seed,
             "lock_sha256": lock_sha256,
@@ -153,4 +156,5 @@ def analyse(study: Study) -> str:
 
 def report(study: Study) -> str:
     """Spec of `userturn.stages.report`: the whole study, since the page shows all of it."""
-    return canonical(study.model_dump(mode="json"))
+    # the page shows models, datasets and perturbations in the config's order, so it is kept here
+    return json.dumps(study.model_dump(mode="json"), ensure_ascii=False)

@@ -99,6 +99,10 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
         _set("probe.perturbations.baseline.temperatures", [1.0, 0.0, 1]),
         ["temperatures: each temperature makes one cell", "[1.0]"],
     ),
+    "sampled control": (
+        _set("probe.perturbations.echoed_query.temperatures", [1.0]),
+        ["probe.perturbations.echoed_query.temperatures: a control's user turns are known"],
+    ),
     "no baseline": (
         _set("probe.perturbations", {"swapped_roles": {"kind": "swapped_roles", "temperatures": [0.0]}}),
         ["probe.perturbations: exactly one perturbation must be named 'baseline'"],
@@ -181,7 +185,8 @@ def test_later_files_override_single_keys(tmp_path: Path) -> None:
 def test_cells_and_shards(config: dict[str, Any]) -> None:
     study = Study.model_validate(config)
     cells = grid.cells(study)
-    assert len(cells) == len({cell.key for cell in cells}) == 3 * (3 + 5 * 2)
+    baseline, perturbed, contrast, controls = 3, 5 * 2, 1, 4
+    assert len(cells) == len({cell.key for cell in cells}) == 3 * (baseline + perturbed + contrast + controls)
     first = cells[0]
     assert first.key == "smollm2-135m-instruct/gsm8k/baseline/t0.0"
     assert first.samples == 1

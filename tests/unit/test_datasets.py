@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from userturn.datasets import READERS, DatasetError, choose
 from userturn.datasets.gsm8k import canonical_number
+from userturn.datasets.own import REFERENCES
+from userturn.scoring.registry import SCORER_NAMES
 from userturn.sources import SourceCache, read_member
 
 PROBLEMS = [
@@ -74,7 +76,12 @@ def test_mt_bench_items():
             "item": "mt_bench-81",
             "messages": [{"role": "user", "content": "Write."}],
             "reference": None,
-            "meta": {"category": "writing", "second_turn": "Again.", "source_index": 0},
+            "meta": {
+                "category": "writing",
+                "second_turn": "Again.",
+                "human_followup": "Again.",
+                "source_index": 0,
+            },
         }
     ]
 
@@ -140,7 +147,10 @@ def test_a_malformed_row_names_line_and_expectation(name, row, said):
     assert str(caught.value).startswith(f"{name}, line 2: expected {said}")
 
 
-@pytest.mark.parametrize("name", READERS)
+LINE_READERS = [name for name in READERS if name != "math500"]
+
+
+@pytest.mark.parametrize("name", LINE_READERS)
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -176,13 +186,22 @@ def test_an_id_used_twice_is_refused(name, row):
 def test_the_registry_is_complete():
     assert {name: reader.scorer for name, reader in READERS.items()} == {
         "gsm8k": "gsm8k",
+        "math500": "math",
+        "gpqa": "choice",
         "ifeval": "ifeval",
+        "ifbench": "ifbench",
+        "healthbench": "none",
+        "coval": "none",
         "mt_bench": "none",
+        "oasst1": "none",
+        "own": "none",
     }
+    assert [name for name, reader in READERS.items() if not reader.publish_items] == ["gpqa"]
+    assert {reader.scorer for reader in READERS.values()} | set(REFERENCES) <= set(SCORER_NAMES)
     for name, reader in READERS.items():
         assert reader.name == name
         assert reader.description.endswith(".")
-        assert reader.licence in ("MIT", "Apache-2.0")
+        assert reader.licence in ("MIT", "Apache-2.0", "CC-BY-4.0", "ODC-By-1.0", "LicenseRef-own")
     with pytest.raises(TypeError):
         READERS["new"] = READERS["gsm8k"]
 

@@ -8,7 +8,11 @@ from userturn.perturb import (
     Answered,
     appended_question,
     baseline,
+    continued_answer,
     donors,
+    echoed_query,
+    human_followup,
+    instructed,
     perturb,
     removed_assistant,
     shuffled_context,
@@ -89,6 +93,44 @@ def test_appended_question() -> None:
     assert context.changes == {"appended": "Anything else?"}
 
 
+def test_the_answer_that_a_context_shows() -> None:
+    """What a judge is shown as the assistant turn, whatever stands where in the messages."""
+    assert baseline(ONE).shown_answer == ONE.answer
+    assert shuffled_context(ONE, TWO).shown_answer == TWO.answer
+    assert removed_assistant(ONE).shown_answer is None
+    assert swapped_roles(ONE).shown_answer == ONE.answer
+    assert truncated_assistant(ONE, 0.6, words).shown_answer == "There are four"
+    assert appended_question(ONE, "More?").shown_answer == f"{ONE.answer}\n\nMore?"
+    assert instructed(ONE, "Write.").shown_answer == ONE.answer
+
+
+def test_instructed_asks_the_assistant() -> None:
+    context = instructed(ONE, "Write.")
+    assert spoken(context)[-1] == ("user", "Write.")
+    assert context.instructed
+    assert context.user_turn is None
+    assert not baseline(ONE).instructed
+
+
+def test_controls_bring_their_user_turn() -> None:
+    asked = [Answered(f"d-{n}", ONE.messages, "One two three four.", f"And {n}?" if n < 3 else None) for n in range(5)]
+    assert human_followup(asked[0]).user_turn == "And 0?"
+    assert spoken(human_followup(asked[0])) == spoken(baseline(asked[0]))
+    assert echoed_query(asked[0]).user_turn == "How many?"
+    rest = continued_answer(asked[0], 0.5, words)
+    assert (spoken(rest)[-1], rest.user_turn) == (("assistant", "One two"), "three four.")
+
+    def apply(kind: str, **settings: float) -> list:
+        return perturb(kind, asked, truncate=words, seed=3, dataset="d", **settings)  # type: ignore[arg-type]
+
+    assert [c.item for c in apply("human_followup")] == ["d-0", "d-1", "d-2"], "items without a follow-up are left out"
+    others = apply("other_followup")
+    assert sorted(c.user_turn for c in others) == ["And 0?", "And 1?", "And 2?"]
+    assert all(c.user_turn != f"And {c.item[-1]}?" for c in others)
+    assert [c.changes["donor_item"][-1] for c in others] == [c.user_turn[4] for c in others]
+    assert perturb("other_followup", [ONE, TWO], truncate=words, seed=3, dataset="d") == []
+
+
 @given(items=ITEMS, seed=st.integers(0, 2**40))
 def test_donors_are_a_derangement_and_one_cycle(items: list[str], seed: int) -> None:
     donor = donors(items, seed, "d", 0)
@@ -132,6 +174,9 @@ def test_nothing_but_the_context_changes(query: str, answer: str, other: str) ->
         "swapped_roles": {},
         "truncated_assistant": {"fraction": 0.5},
         "appended_question": {"question": "?"},
+        "instructed": {"instruction": "Go on."},
+        "echoed_query": {},
+        "continued_answer": {"fraction": 0.5},
     }.items():
         contexts = perturb(kind, answered, truncate=words, seed=3, dataset="d", **settings)  # type: ignore[arg-type]
         assert [context.item for context in contexts] == ["a", "b"]

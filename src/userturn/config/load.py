@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from userturn.config.study import Study
-from userturn.sources import SourceCache, SourceError, check_cached
+from userturn.sources import HubSource, Source, SourceCache, SourceError, check_cached
+from userturn.sources.config import PIN_ME
 
 
 class ConfigError(ValueError):
@@ -130,17 +131,38 @@ def _resolve(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return schema["$defs"][reference.rsplit("/", 1)[1]] if reference else node
 
 
+def named_sources(study: Study) -> dict[str, Source]:
+    """Every source of a study by its key."""
+    named = {f"models.{n}.source": m.source for n, m in study.models.items()}
+    named |= {f"datasets.{n}.source": d.source for n, d in study.datasets.items()}
+    return named | {f"judges.{n}.embedder": j.embedder for n, j in study.judges.items()}
+
+
+def open_revisions(study: Study) -> list[str]:
+    """Keys of the revisions that are yet to be pinned."""
+    return [
+        f"{key}.revision"
+        for key, source in named_sources(study).items()
+        if isinstance(source, HubSource) and source.revision == PIN_ME
+    ]
+
+
 def check_sources(study: Study, cache: SourceCache) -> None:
-    """Refuses sources that cannot be right, before anything runs: a missing file, a digest that does not fit.
+    """Refuses sources that cannot be right, before anything runs.
+
+    That is an open revision, a missing file, a digest that does not fit.
 
     Raises:
         ConfigError: naming the key of the source.
     """
-    named = {f"models.{n}.source": m.source for n, m in study.models.items()}
-    named |= {f"datasets.{n}.source": d.source for n, d in study.datasets.items()}
-    named |= {f"judges.{n}.embedder": j.embedder for n, j in study.judges.items()}
+    unpinned = open_revisions(study)
+    if unpinned:
+        raise ConfigError(
+            f"{len(unpinned)} revisions say '{PIN_ME}': {', '.join(unpinned)}; fill them in where the hub can be "
+            "reached with: userturn pin --configfile FILE"
+        )
     faults = []
-    for key, source in named.items():
+    for key, source in named_sources(study).items():
         try:
             check_cached(source, cache)
         except SourceError as error:

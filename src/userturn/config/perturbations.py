@@ -1,4 +1,4 @@
-"""The perturbations of a study and the temperatures at which each is sampled."""
+"""The rows of a study's grid: perturbations, the instructed contrast, and controls for the judge."""
 
 from __future__ import annotations
 
@@ -65,7 +65,72 @@ class AppendedQuestion(_Sampled):
     """The closing question, set after a blank line."""
 
 
+class Instructed(_Sampled):
+    """A contrast: the model, as the assistant, is asked to write the user's next message."""
+
+    kind: Literal["instructed"] = "instructed"
+    instruction: str = Field(
+        default="Write the message that I, the user, would most likely send you next. Write only that message.",
+        min_length=1,
+    )
+    """What the model is told, as a further user message."""
+
+
+class _Control(Section):
+    """User turns that are known, not generated: judged like any other cell, they validate the probe and its judge."""
+
+    temperatures: list[Temperature] = Field(default=[0.0])
+    """Always [0.0]: a control is known, so it stands where deterministic turns stand."""
+
+    @field_validator("temperatures")
+    @classmethod
+    def _fixed(cls, value: list[float]) -> list[float]:
+        if value != [0.0]:
+            raise ValueError("a control's user turns are known, not sampled: leave temperatures out, or give [0.0]")
+        return value
+
+
+class HumanFollowup(_Control):
+    """Ceiling: the follow-up that a person wrote, for items that have one."""
+
+    kind: Literal["human_followup"] = "human_followup"
+
+
+class EchoedQuery(_Control):
+    """Floor: the query again."""
+
+    kind: Literal["echoed_query"] = "echoed_query"
+
+
+class ContinuedAnswer(_Control):
+    """Floor: the context ends at a fraction of the answer, the user turn is the rest of it."""
+
+    kind: Literal["continued_answer"] = "continued_answer"
+    fraction: float = Field(default=0.5, gt=0.0, lt=1.0)
+    """Share of the assistant turn's tokens that stays in the context."""
+
+
+class OtherFollowup(_Control):
+    """Floor: the human follow-up of another item."""
+
+    kind: Literal["other_followup"] = "other_followup"
+    draw: int = Field(default=0, ge=0)
+    """Which seeded derangement."""
+
+
 Perturbation = Annotated[
-    Baseline | ShuffledContext | RemovedAssistant | SwappedRoles | TruncatedAssistant | AppendedQuestion,
+    Baseline
+    | ShuffledContext
+    | RemovedAssistant
+    | SwappedRoles
+    | TruncatedAssistant
+    | AppendedQuestion
+    | Instructed
+    | HumanFollowup
+    | EchoedQuery
+    | ContinuedAnswer
+    | OtherFollowup,
     Field(discriminator="kind"),
 ]
+#: Kinds whose user turns are known by construction.
+CONTROLS = frozenset({"human_followup", "echoed_query", "continued_answer", "other_followup"})

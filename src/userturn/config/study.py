@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from userturn.config.engine import EngineConfig
 from userturn.config.judging import ProvisionalJudge
 from userturn.config.perturbations import Perturbation
+from userturn.config.resources import EngineOverride, Resources
 from userturn.config.sampling import Decoding, Sampling
 from userturn.config.section import Name, Section
 from userturn.config.statistics import Statistics
@@ -29,6 +30,10 @@ class ModelConfig(Section):
     """Further variables for the chat template, for instance a fixed date or reasoning effort."""
     extra_stop_token_ids: list[int] = Field(default_factory=list)
     """Token ids that end a turn, on top of those that the template and the tokenizer tell."""
+    engine: EngineOverride = Field(default_factory=EngineOverride)
+    """Settings of the study's engine that are different for this model; null keeps the study's."""
+    resources: Resources | None = None
+    """What this model's jobs take, and the throughput that `userturn plan` assumes; null where nobody has said."""
 
 
 class DatasetConfig(Section):
@@ -113,6 +118,16 @@ class Study(Section):
             raise ValueError(
                 f"reported_judge: {self.reported_judge!r} is no judge of this study; known: {', '.join(self.judges)}"
             )
+        wrong = [
+            f"models.{n}.source" for n, m in self.models.items() if getattr(m.source, "repo_type", "model") != "model"
+        ]
+        wrong += [
+            f"datasets.{n}.source"
+            for n, d in self.datasets.items()
+            if getattr(d.source, "repo_type", "dataset") != "dataset"
+        ]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}: repo_type does not fit: models are 'model', datasets 'dataset'")
         shuffled = [n for n, p in self.probe.perturbations.items() if p.kind == "shuffled_context"]
         small = [n for n, d in self.datasets.items() if d.n_items == 1]
         if shuffled and small:
@@ -126,4 +141,30 @@ class Study(Section):
                 f"engine.max_model_len: {self.engine.max_model_len} leaves no room for a prompt beside "
                 f"assistant_turns.max_tokens + probe.sampling.max_tokens = {longest}"
             )
+        for name in self.models:
+            self._check_engine_of(name, longest)
         return self
+
+    def engine_of(self, model: str) -> EngineConfig:
+        """The engine that writes the turns of one model: the study's, with the model's own settings."""
+        return self.models[model].engine.on(self.engine)
+
+    def _check_engine_of(self, model: str, longest: int) -> None:
+        engine, resources, key = self.engine_of(model), self.models[model].resources, f"models.{model}"
+        if longest >= engine.max_model_len:
+            raise ValueError(
+                f"{key}.engine.max_model_len: {engine.max_model_len} leaves no room for a prompt beside "
+                f"assistant_turns.max_tokens + probe.sampling.max_tokens = {longest}"
+            )
+        if resources is None or resources.gpus == 0:
+            return
+        if resources.gpus != engine.tensor_parallel_size:
+            raise ValueError(
+                f"{key}.resources.gpus: {resources.gpus}, but the engine shares the model between "
+                f"tensor_parallel_size = {engine.tensor_parallel_size} cards: both must be the same"
+            )
+        if engine.prefix_caching and not engine.batch_invariant:
+            raise ValueError(
+                f"{key}.engine.prefix_caching: true, but on cards a prefix cache can change texts unless "
+                "batch_invariant is true: set one of the two"
+            )

@@ -1,9 +1,9 @@
 """GSM8K (Cobbe et al. 2021, arXiv 2110.14168): grade-school word problems with a number as the answer."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from userturn.datasets.items import Item, Row, rows, unique, user
+from userturn.datasets.items import Item, Row, user
 
 DATASET = "gsm8k"
 
@@ -37,9 +37,24 @@ def _reference(row: Row) -> str:
     return number
 
 
-def _items(data: bytes) -> Iterator[tuple[Row, Item]]:
-    for row in rows(data, DATASET):
-        doc = row.inner("doc")
+def items(rows: Iterable[Row], _seed: int) -> Iterator[tuple[Row, Item]]:
+    """Reads rows ``{"question", "answer"}``, as they are on the hub or each inside a ``doc``.
+
+    The ``label`` beside ``doc`` is wrong for negative numbers; the number after ``####`` in ``answer`` is the
+    reference.
+
+    Args:
+        rows: the rows in file order.
+        _seed: not needed.
+
+    Yields:
+        Items ``gsm8k-0000`` on, each with ``reference = {"answer": canonical number}``.
+
+    Raises:
+        DatasetError: naming the line and what was expected.
+    """
+    for row in rows:
+        doc = row if row.has("question") else row.inner("doc")
         yield (
             row,
             {
@@ -49,21 +64,3 @@ def _items(data: bytes) -> Iterator[tuple[Row, Item]]:
                 "meta": {"source_index": row.index},
             },
         )
-
-
-def read(data: bytes) -> list[Item]:
-    """Reads lines ``{"doc": {"question", "answer"}}``, gzipped or not.
-
-    The ``label`` beside ``doc`` is wrong for negative numbers; the number after ``####`` in ``answer`` is the
-    reference.
-
-    Args:
-        data: the file.
-
-    Returns:
-        Items ``gsm8k-0000`` on, in file order, each with ``reference = {"answer": canonical number}``.
-
-    Raises:
-        DatasetError: naming the line and what was expected.
-    """
-    return unique(_items(data))

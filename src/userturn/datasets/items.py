@@ -4,9 +4,9 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
-from userturn.messages import Message
+from userturn.messages import ROLES, Message, Role
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _SHOWN = 80
@@ -23,7 +23,8 @@ class Item(TypedDict):
         item: ``<dataset>-<native id>``, unique within the dataset.
         messages: the conversation up to and including the user query.
         reference: what a scorer needs, or None.
-        meta: small facts worth showing, such as a category.
+        meta: small facts worth showing, such as a category. Where a person wrote a next turn it stands in
+            ``human_followup``, and in ``human_answer`` the answer that it followed, where there was one.
     """
 
     item: str
@@ -33,24 +34,52 @@ class Item(TypedDict):
 
 
 class Row:
-    """One parsed JSON object of a file, whose errors name the line.
+    """One JSON object of a file or row of a table, whose errors name the line or row.
+
+    A field that is null is as good as not there: tables have no other way to leave one out.
 
     Attributes:
-        index: zero-based position among the rows of the file.
-        line: one-based line number.
+        index: zero-based position among the rows.
+        line: one-based number of the line or row.
+        unit: what ``line`` counts.
     """
 
-    def __init__(self, dataset: str, index: int, line: int, fields: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        dataset: str,
+        index: int,
+        line: int,
+        fields: Mapping[str, Any],
+        unit: Literal["line", "row", "entry"] = "line",
+    ) -> None:
         self.index = index
         self.line = line
+        self.unit = unit
         self._dataset = dataset
-        self._fields = fields
+        self._fields = {name: value for name, value in fields.items() if value is not None}
 
     def fail(self, expected: str, given: object) -> DatasetError:
         """Words an error about this line."""
         shown = repr(given)
         shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-        return DatasetError(f"{self._dataset}, line {self.line}: expected {expected}, got {shown}")
+        return DatasetError(f"{self._dataset}, {self.unit} {self.line}: expected {expected}, got {shown}")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields, sorted."""
+        return sorted(self._fields)
+
+    def has(self, name: str) -> bool:
+        """Whether a field is there and not null."""
+        return name in self._fields
+
+    def either(self, name: str, other: str) -> str:
+        """The second of two names of one field where only that one is there, else the first."""
+        return other if not self.has(name) and self.has(other) else name
+
+    def optional(self, name: str) -> Any:
+        """A field's value as it is, or None."""
+        return self._fields.get(name)
 
     def _get(self, name: str, expected: str) -> Any:
         if name not in self._fields:
@@ -71,6 +100,13 @@ class Row:
             raise self.fail(f"an integer of at least 0 in {name!r}", value)
         return value
 
+    def digits(self, name: str) -> int:
+        """Returns an integer of at least 0 that may also be spelled as a text of digits."""
+        value = self._get(name, "an integer")
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            return int(value)
+        return self.integer(name)
+
     def texts(self, name: str) -> list[str]:
         """Returns a field that must be a list of at least one non-empty text."""
         value = self._get(name, "a list of texts")
@@ -90,7 +126,32 @@ class Row:
         value = self._get(name, "an object")
         if not isinstance(value, dict):
             raise self.fail(f"an object in {name!r}", value)
-        return Row(self._dataset, self.index, self.line, value)
+        return Row(self._dataset, self.index, self.line, value, self.unit)
+
+    def conversation(self, name: str, last: Role | None = "user") -> list[Message]:
+        """Returns a field that must be a list of messages.
+
+        Fields of a message besides role and content are left out; the role ``developer`` is read as ``system``.
+
+        Args:
+            name: the field.
+            last: who must have spoken last; None where anybody may have.
+        """
+        messages = [self._message(name, place, message) for place, message in enumerate(self.objects(name))]
+        if not messages:
+            raise self.fail(f"at least one message in {name!r}", messages)
+        if last is not None and messages[-1]["role"] != last:
+            raise self.fail(f"role {last!r} in the last message of {name!r}", messages[-1]["role"])
+        return messages
+
+    def _message(self, name: str, place: int, message: Mapping[str, Any]) -> Message:
+        role, content = message.get("role"), message.get("content")
+        role = "system" if role == "developer" else role
+        if role not in ROLES:
+            raise self.fail(f"role {' or '.join(map(repr, ROLES))} in {name}[{place}]", role)
+        if not isinstance(content, str) or not content.strip():
+            raise self.fail(f"a non-empty text in {name}[{place}].content", content)
+        return {"role": cast(Role, role), "content": content}
 
 
 def _refuse_constant(name: str) -> None:
@@ -135,6 +196,48 @@ def rows(data: bytes, dataset: str) -> Iterator[Row]:
         yield Row(dataset, index, number, value)
 
 
+def table(fields: Iterable[Mapping[str, Any]], dataset: str) -> Iterator[Row]:
+    """Yields the rows of a table, as the ``datasets`` library gives them.
+
+    Args:
+        fields: name and value of the columns of each row.
+        dataset: name used in errors.
+
+    Raises:
+        DatasetError: there is no row.
+    """
+    index = -1
+    for index, row in enumerate(fields):
+        yield Row(dataset, index, index + 1, row, "row")
+    if index < 0:
+        raise DatasetError(f"{dataset}: expected rows, got an empty table")
+
+
+def array(data: bytes, dataset: str) -> Iterator[Row]:
+    """Yields the objects of a file that is one JSON array, or JSON Lines (see `rows`).
+
+    Args:
+        data: the file, not compressed where it is an array.
+        dataset: name used in errors.
+
+    Raises:
+        DatasetError: neither, or an entry is no object.
+    """
+    if data.lstrip()[:1] != b"[":
+        yield from rows(data, dataset)
+        return
+    try:
+        values = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{dataset}: expected one JSON array or JSON Lines ({error})") from error
+    if not values:
+        raise DatasetError(f"{dataset}: expected objects, got an empty array")
+    for index, value in enumerate(values):
+        if not isinstance(value, dict):
+            raise DatasetError(f"{dataset}, entry {index + 1}: expected one JSON object, got {type(value).__name__}")
+        yield Row(dataset, index, index + 1, value, "entry")
+
+
 def unique(items: Iterable[tuple[Row, Item]]) -> list[Item]:
     """Collects items, refusing a second one with the same id.
 
@@ -146,7 +249,7 @@ def unique(items: Iterable[tuple[Row, Item]]) -> list[Item]:
     for row, item in items:
         first = seen.setdefault(item["item"], row.line)
         if first != row.line:
-            raise row.fail(f"an id not used before (line {first} has it)", item["item"])
+            raise row.fail(f"an id not used before ({row.unit} {first} has it)", item["item"])
         collected.append(item)
     return collected
 

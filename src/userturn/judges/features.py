@@ -23,6 +23,7 @@ MAX_CHARS = 20_000
 MAX_TOKENS = 3_000
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_NO_CONTENT = lexicon.STOP_WORDS | lexicon.IMPERATIVE_VERBS | lexicon.COMMISSION_VERBS
 _SENTENCE_END = re.compile(r"[.!?\n]+")
 _MARKDOWN_LINE = re.compile(r"^[ \t]{0,8}(?:#{1,6} |[-*+•] |\d{1,2}[.)] |```|\|)", re.MULTILINE)
 _BOLD = re.compile(r"\*\*[^*\n]{1,200}\*\*")
@@ -166,7 +167,7 @@ def ngrams(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
 
 
 def content_words(words: Sequence[str]) -> set[str]:
-    """Distinct words that are neither stop words nor single letters, plural 's' dropped.
+    """Distinct words that are neither stop words, requests nor single letters, plural 's' dropped.
 
     Args:
         words: Lower-case words.
@@ -174,7 +175,7 @@ def content_words(words: Sequence[str]) -> set[str]:
     Returns:
         The set.
     """
-    kept = (w.removesuffix("'s") for w in words if w not in lexicon.STOP_WORDS and len(w) > 1)
+    kept = (w.removesuffix("'s") for w in words if w not in _NO_CONTENT and len(w) > 1)
     return {w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in kept}
 
 
@@ -231,23 +232,23 @@ def _numbers(text: str | None) -> set[str]:
     return {n.replace(",", "").rstrip("0").rstrip(".") if "." in n else n.replace(",", "") for n in found}
 
 
-def _after_softeners(words: Sequence[str]) -> str:
-    for word in words:
-        if word not in lexicon.SOFTENERS:
-            return word
-    return ""
+def _after_softeners(words: Sequence[str]) -> Sequence[str]:
+    for i, word in enumerate(words):
+        thanked = word == "you" and i > 0 and words[i - 1] == "thank"
+        if word not in lexicon.SOFTENERS and not thanked:
+            return words[i:]
+    return ()
 
 
 def _asks(sentence: str) -> bool:
     if sentence.rstrip("\"')*”").endswith("?"):
         return True
-    words = tokens(sentence)
-    first = _after_softeners(words)
-    if first not in lexicon.QUESTION_OPENERS or len(words) > 40:
+    words = _after_softeners(tokens(sentence))
+    if not words or words[0] not in lexicon.QUESTION_OPENERS or len(words) > 40:
         return False
     # Without a question mark: "is it ..." and "how much is ..." ask, whatever ends the sentence; "when it is
     # ..." and "do not ..." may go either way, and the end decides.
-    after = words[words.index(first) + 1 :][:3]
+    first, after = words[0], words[1:4]
     if first in lexicon.AUXILIARIES:
         inverted = first not in {"do", "don't", "have", "may"} or after[:1] in (["i"], ["you"], ["u"])
     else:
@@ -256,12 +257,14 @@ def _asks(sentence: str) -> bool:
 
 
 def _commissions(sentence: str) -> bool:
-    return _after_softeners(tokens(sentence)) in lexicon.COMMISSION_VERBS
+    words = _after_softeners(tokens(sentence))
+    # "write it", "create another": work on what is at hand.
+    return bool(words) and words[0] in lexicon.COMMISSION_VERBS and not set(words[1:3]) & lexicon.ANAPHORA
 
 
 def _directs(sentence: str) -> bool:
     words = tokens(sentence)
-    return "please" in words[:6] or _after_softeners(words) in lexicon.IMPERATIVE_VERBS
+    return "please" in words[:6] or any(w in lexicon.IMPERATIVE_VERBS for w in _after_softeners(words)[:1])
 
 
 def _advises(sentence: str) -> bool:

@@ -52,7 +52,7 @@ SOFTENERS = _words(
     """
     actually ah alright also and awesome but cool first good great hello hey hi hmm instead
     interesting kindly much next nice no now oh ok okay perfect please so sorry thank thanks then
-    very well wow yes you
+    very well wow yes
     """
 )
 

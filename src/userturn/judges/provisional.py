@@ -182,7 +182,7 @@ def poses_a_new_problem(case: Case, t: Thresholds) -> Verdict | None:
     shared = max(f.query.words, f.answer.words)
     own_numbers = s.new_numbers >= t.new_numbers and s.sentences >= 2
     problem = own_numbers and not (s.first_person or s.second_person)
-    task = s.commissions and not s.back_reference and case.nearest < t.new_task
+    task = s.commissions and case.nearest < t.new_task
     if shared >= t.shared_words or not (problem or task):
         return None
     return Verdict(

@@ -21,7 +21,9 @@ def assemble(cells: Sequence[CellName], settings: Settings, read: ReadRows) -> l
         settings: judge, level, resamples, seed, confirmatory family.
         read: reads the rows of an artefact.
     """
-    judged = {cell: read(cell.judgements(settings.judge)) for cell in sorted(cells)}
+    read_cells = ((cell, read(cell.judgements(settings.judge))) for cell in sorted(cells))
+    # a control has no turns in a dataset without human follow-ups
+    judged = {cell: rows for cell, rows in read_cells if rows}
     counts = {cell: ItemCounts.from_rows(labelled(rows, GENUINE)) for cell, rows in judged.items()}
     shards = sorted({(cell.model, cell.dataset) for cell in cells})
     scores = {shard: read(layout.scores(*shard)) for shard in shards}

@@ -82,6 +82,7 @@ def build_report(data: ReportData) -> str:
         scatter=sections.accuracy_against_followup(data.study, numbers),
         curves=sections.temperature_curves(data.study, numbers),
         effects=sections.effects(data.study, numbers),
+        contrasts=sections.effects(data.study, numbers, contrasts=True),
         composition=sections.composition(data.study, numbers),
         transcripts=sections.transcripts(data.transcripts),
         judges=sections.judges(data.study, data.facts),

@@ -78,6 +78,27 @@ _PERTURBATIONS: dict[str, tuple[Status, str, Callable[[Mapping[str, Any]], str]]
         "The paper appends a generic question to the answer (confirmed); its wording is not known.",
         lambda p: f"Appended after a blank line: “{p['question']}”",
     ),
+    "instructed": (
+        "OURS",
+        "Not in the paper: the paper's probe is raw continuation under the user role (inferred).",
+        lambda p: f"A contrast: the model, as the assistant, is told: “{p['instruction']}”",
+    ),
+    "human_followup": (
+        "OURS",
+        "Not in the paper.",
+        lambda p: "Ceiling control: the follow-up that a person wrote, for items that have one.",
+    ),
+    "echoed_query": ("OURS", "Not in the paper.", lambda p: "Floor control: the query again, under the user role."),
+    "continued_answer": (
+        "OURS",
+        "Not in the paper.",
+        lambda p: f"Floor control: the context ends after {p['fraction']:g} of the answer, the user turn is the rest.",
+    ),
+    "other_followup": (
+        "OURS",
+        "Not in the paper.",
+        lambda p: f"Floor control: the human follow-up of another item (seeded derangement, draw {p.get('draw', 0)}).",
+    ),
 }
 
 

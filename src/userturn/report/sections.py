@@ -160,9 +160,20 @@ def temperature_curves(study: Mapping[str, Any], numbers: Numbers) -> View:
     }
 
 
-def effects(study: Mapping[str, Any], numbers: Numbers) -> View:
-    """Perturbed minus baseline, by model: a forest plot and a table a dataset."""
-    perturbed = [(name, t) for name, t in cells(study) if name != "baseline"]
+#: Kinds that do not change the context of the probe: the instructed contrast, and turns that are known.
+CONTRASTS = frozenset({"instructed", "human_followup", "echoed_query", "continued_answer", "other_followup"})
+
+
+def effects(study: Mapping[str, Any], numbers: Numbers, *, contrasts: bool = False) -> View:
+    """Perturbed minus baseline, by model: a forest plot and a table a dataset.
+
+    Args:
+        study: the config.
+        numbers: the study's numbers.
+        contrasts: the instructed contrast and the controls instead of the perturbations.
+    """
+    kinds = {name: p["kind"] for name, p in study["probe"]["perturbations"].items()}
+    perturbed = [(n, t) for n, t in cells(study) if n != "baseline" and (kinds[n] in CONTRASTS) == contrasts]
     temperatures = sorted({t for _, t in perturbed})
     names = list(dict.fromkeys(name for name, _ in perturbed))
     found: dict[str, dict[str, list[View]]] = {}
@@ -171,6 +182,8 @@ def effects(study: Mapping[str, Any], numbers: Numbers) -> View:
             rows = []
             for name, t in perturbed:
                 effect = numbers.get("effect", model, dataset, name, t)
+                if effect is None and contrasts:
+                    continue
                 rows.append(
                     {
                         "name": name,
@@ -203,7 +216,9 @@ def effects(study: Mapping[str, Any], numbers: Numbers) -> View:
                 for name in names
             ]
             if any(row.dots for row in forest):
-                label = f"Effects of the perturbations on {dataset}, {model}"
+                label = (
+                    f"{'Contrasts and controls' if contrasts else 'Effects of the perturbations'} on {dataset}, {model}"
+                )
                 panels.append((dataset, plots.forest(forest, limit, label, "difference in genuine-followup rate")))
         models.append({"model": model, "open": index < OPEN_MODELS, "panels": panels, "datasets": datasets})
     return {"models": models, "legend": _legend([f"T = {t:g}" for t in temperatures])}

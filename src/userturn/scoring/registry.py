@@ -20,7 +20,7 @@ class NoScorer:
 
     def score(self, response: str, item: Mapping[str, Any]) -> Score:
         """Withholds judgement on every response."""
-        return unscored("no reference: MT-Bench turns are not scored")
+        return unscored("no reference: turns of this dataset are not scored")
 
 
 def get_scorer(name: ScorerName) -> Scorer:

@@ -6,13 +6,15 @@ installed, never imported.
 """
 
 from userturn.sources.cache import SourceCache
-from userturn.sources.config import FileSource, Source, WheelSource
+from userturn.sources.config import FileSource, HubSource, Source, WheelSource
 from userturn.sources.errors import SourceError
 from userturn.sources.fetching import check_cached, fetch, origin
+from userturn.sources.hub import read_table, rows_digest
 from userturn.sources.members import extract_folder, extract_member, read_member
 
 __all__ = [
     "FileSource",
+    "HubSource",
     "Source",
     "SourceCache",
     "SourceError",
@@ -23,4 +25,6 @@ __all__ = [
     "fetch",
     "origin",
     "read_member",
+    "read_table",
+    "rows_digest",
 ]

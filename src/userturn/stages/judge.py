@@ -32,11 +32,9 @@ class Spec(job.JobSpec):
 
 def turn(item: Row, context: Row, user_turn: Row) -> Turn:
     """What a judge sees of a user turn: the query, the answer as the context showed it, the turn itself."""
-    n_messages = len(item["messages"])
-    shown = context["messages"]
     return Turn(
         query=item["messages"][-1]["content"],
-        answer=shown[-1]["content"] if len(shown) > n_messages else None,
+        answer=context["shown_answer"],
         text=user_turn["text"],
         finish_reason=user_turn["finish_reason"],
     )

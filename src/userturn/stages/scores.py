@@ -22,10 +22,14 @@ class Spec(job.JobSpec):
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/scores/{model}/{dataset}.jsonl``."""
     for dataset, reader in spec.readers.items():
-        scorer = get_scorer(READERS[reader].scorer)
         items = {row["item"]: row for row in read_jsonl(layout.dataset(dataset))}
         turns = read_jsonl(layout.assistant_turns(spec.model, dataset))
-        rows = [{"item": turn["item"], **asdict(scorer.score(turn["text"], items[turn["item"]]))} for turn in turns]
+        rows = []
+        for turn in turns:
+            item = items[turn["item"]]
+            # in a user's own data each item names its scorer
+            scorer = get_scorer(item["meta"].get("scorer", READERS[reader].scorer))
+            rows.append({"item": turn["item"], **asdict(scorer.score(turn["text"], item))})
         path = layout.scores(spec.model, dataset)
         write_jsonl(path, rows)
         job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from userturn import job, layout
-from userturn.artefacts import read_jsonl, write_jsonl
+from userturn.artefacts import Row, read_jsonl, write_jsonl
 from userturn.config.engine import EngineConfig
+from userturn.config.perturbations import CONTROLS
 from userturn.config.sampling import Sampling
 from userturn.engine import vllm
 from userturn.engine.generation import CellRequest, Generator, Prompted
 from userturn.engine.interface import SamplingParameters, identity
 from userturn.engine.store import CellStore
 from userturn.probing import RendererSpec, template_facts, weights_sha256
+from userturn.render import Renderer
 
 
 class CellSpec(job.JobSpec):
@@ -20,8 +23,13 @@ class CellSpec(job.JobSpec):
 
     dataset: str
     perturbation: str
+    kind: str
     temperature: float
     samples: int
+
+    def key(self, model: str) -> str:
+        """``model/dataset/perturbation/t<T>``."""
+        return f"{model}/{self.dataset}/{self.perturbation}/{layout.temperature_key(self.temperature)}"
 
 
 class Spec(job.JobSpec):
@@ -36,9 +44,38 @@ class Spec(job.JobSpec):
     lock_sha256: str
 
 
+def known_turns(contexts: Iterable[Row], renderer: Renderer) -> list[Row]:
+    """The rows of a control: its user turns are known, so nothing is generated."""
+    return [
+        {
+            "item": row["item"],
+            "sample": 0,
+            "seed": None,
+            "text": row["user_turn"],
+            "n_tokens": renderer.count_tokens(row["user_turn"]),
+            "n_prompt_tokens": len(row["prompt_token_ids"]),
+            "finish_reason": "control",
+        }
+        for row in contexts
+    ]
+
+
+def requested(spec: Spec, cell: CellSpec, contexts: Iterable[Row], renderer: Renderer) -> CellRequest:
+    """What the engine is asked for one cell."""
+    format = renderer.format
+    stops = format.assistant_stop_token_ids if cell.kind == "instructed" else format.stop_token_ids
+    return CellRequest(
+        key=cell.key(spec.model),
+        prompted=tuple(Prompted(row["item"], tuple(row["prompt_token_ids"])) for row in contexts),
+        samples=cell.samples,
+        sampling=SamplingParameters(temperature=cell.temperature, stop_token_ids=stops, **spec.sampling.model_dump()),
+        study_seed=spec.seed,
+    )
+
+
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/user_turns/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
-    format = spec.renderer.load(spec.model).format
+    renderer = spec.renderer.load(spec.model)
     what = identity(spec.engine.model_dump(mode="json"), vllm.versions(), weights_sha256(spec.model))
     generator = Generator(
         lambda: vllm.VllmEngine(layout.model_folder(spec.model), spec.engine, job.threads),
@@ -48,45 +85,42 @@ def run(spec: Spec, job: job.Job) -> None:
     )
 
     @cache
-    def prompted(dataset: str, perturbation: str) -> tuple[Prompted, ...]:
+    def contexts(dataset: str, perturbation: str) -> list[Row]:
         path = layout.contexts(spec.model, dataset, perturbation)
         job.reads(path)
-        return tuple(Prompted(row["item"], tuple(row["prompt_token_ids"])) for row in read_jsonl(path))
+        return read_jsonl(path)
 
-    requests = [
-        CellRequest(
-            key=f"{spec.model}/{cell.dataset}/{cell.perturbation}/{layout.temperature_key(cell.temperature)}",
-            prompted=prompted(cell.dataset, cell.perturbation),
-            samples=cell.samples,
-            sampling=SamplingParameters(
-                temperature=cell.temperature,
-                stop_token_ids=format.stop_token_ids,
-                **spec.sampling.model_dump(),
-            ),
-            study_seed=spec.seed,
-        )
-        for cell in spec.cells
-    ]
-    progress = job.progress(sum(map(len, requests)), f"{spec.model}: user turns")
     facts = {}
-    for cell, request, rows in zip(spec.cells, requests, generator.cells(requests, progress.advance), strict=True):
+
+    def write(cell: CellSpec, rows: list[Row], sampling: SamplingParameters | None) -> None:
         temperature = layout.temperature_key(cell.temperature)
         path = layout.user_turns(spec.model, cell.dataset, cell.perturbation, temperature)
         write_jsonl(path, rows)
         job.wrote(path)
-        facts[request.key] = {
-            "sampling": request.sampling.facts(),
-            "samples": request.samples,
+        facts[cell.key(spec.model)] = {
+            "sampling": sampling.facts() if sampling else None,
+            "samples": cell.samples,
             "n_turns": len(rows),
             "n_tokens": sum(row["n_tokens"] for row in rows),
             "n_prompt_tokens": sum(row["n_prompt_tokens"] for row in rows),
         }
+
+    generated = [cell for cell in spec.cells if cell.kind not in CONTROLS]
+    for cell in spec.cells:
+        if cell.kind in CONTROLS:
+            write(cell, known_turns(contexts(cell.dataset, cell.perturbation), renderer), None)
+    requests = [requested(spec, c, contexts(c.dataset, c.perturbation), renderer) for c in generated]
+    progress = job.progress(sum(map(len, requests)), f"{spec.model}: user turns")
+    for cell, request, rows in zip(generated, requests, generator.cells(requests, progress.advance), strict=True):
+        write(cell, rows, request.sampling)
     progress.close()
     job.reads(layout.model(spec.model))
-    job.say(f"generated {len(generator.generated)} cells, took {len(facts) - len(generator.generated)} from the store")
+    job.say(
+        f"generated {len(generator.generated)} cells, took {len(requests) - len(generator.generated)} from the store"
+    )
     job.facts = {
         "engine": {**what, "flags": vllm.flags(spec.engine)},
-        "template": template_facts(format),
+        "template": template_facts(renderer.format),
         "cells": facts,
     }
 

@@ -65,7 +65,8 @@
     if (node && node.matches(":focus-visible")) open(node);
     else if (owner && !tip.contains(event.target)) close();
   });
-  addEventListener("scroll", () => owner && (owner === document.activeElement ? place() : close()), { capture: true, passive: true });
+  const held = () => owner === document.activeElement || owner.matches(":hover") || tip.matches(":hover");
+  addEventListener("scroll", () => owner && (held() ? place() : close()), { capture: true, passive: true });
   addEventListener("resize", close);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
