@@ -3,8 +3,10 @@ SHELL := bash
 CORES ?= all
 BIN := .envs/workflow/bin
 DEV := .envs/dev/bin
+# Some machines tell Python not to keep compiled modules: each start of Snakemake or vLLM would then take three times as long.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report test lint setup setup-dev schema
+.PHONY: report test check-report lint setup setup-dev schema
 
 report: setup ## set up, then run the main job on the embedded default study
 	$(BIN)/snakemake --cores $(CORES) results/report.html
@@ -15,6 +17,9 @@ WEIGHTS := data/models/smollm2-135m-instruct/model.json data/judges/provisional/
 test: setup setup-dev ## set up, then run the tests
 	$(BIN)/snakemake --cores $(CORES) --quiet all -- $(WEIGHTS)
 	$(DEV)/python -m pytest
+
+check-report: setup-dev ## check what `make report` wrote
+	$(DEV)/python -m pytest -m main_job tests/main_job
 
 lint: setup setup-dev ## ruff, mypy (strict), snakefmt, snakemake --lint
 	$(DEV)/ruff check src tests benchmarks

@@ -60,7 +60,7 @@ def sync_file(path: Path) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path, stem: str) -> Iterator[Path]:
-    """Yields a fresh folder ``parent/.{stem}.XXXX.part`` and removes it afterwards, whatever happens."""
+    """Yields a fresh folder ``parent/.{stem}.….part`` and removes it afterwards, whatever happens."""
     parent.mkdir(parents=True, exist_ok=True)
     remove_stale(parent, stem)
     folder = Path(tempfile.mkdtemp(prefix=f".{stem}.", suffix=_SUFFIX, dir=parent))

@@ -55,7 +55,7 @@ class Workspace:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**os.environ, "PYTHONPATH": str(self.folder / "src")}
 
     def run(self, *words: str, check: bool = True) -> str:
         """Runs Snakemake and returns what it said."""
