@@ -12,6 +12,7 @@ from pathlib import Path
 
 from userturn import layout
 from userturn.config.engine import EngineConfig
+from userturn.config.perturbations import CONTROLS
 from userturn.engine import vllm
 
 
@@ -25,6 +26,8 @@ def main(model: str, spec: dict, threads: int) -> None:
     facts = json.loads(layout.manifest("user_turns", model).read_text())["facts"]["cells"]
     prompts, params = [], []
     for cell in spec["cells"]:
+        if cell["kind"] in CONTROLS:
+            continue
         name = (cell["dataset"], cell["perturbation"])
         key = f"{model}/{name[0]}/{name[1]}/{layout.temperature_key(cell['temperature'])}"
         path = layout.user_turns(model, *name, layout.temperature_key(cell["temperature"]))

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from userturn import grid, layout, specs
 from userturn.config.load import load_study
+from userturn.config.perturbations import CONTROLS
 from userturn.environments import engine_python
 
 
@@ -31,6 +32,7 @@ def digest(study, shard: grid.Shard, folder: Path) -> str:
     texts = [
         json.loads(line)["text"]
         for cell in grid.cells_of(study, shard)
+        if study.probe.perturbations[cell.perturbation].kind not in CONTROLS
         for line in (folder / cell.user_turns).read_text("utf-8").split("\n")
         if line
     ]
@@ -70,7 +72,7 @@ def main() -> int:
             spec.flush()
             script = [engine_python(), "benchmarks/bare_generation.py", shard.model, spec.name, str(threads)]
             start = time.monotonic()
-            done = subprocess.run(script, check=True, capture_output=True, text=True)
+            done = subprocess.run(script, check=True, stdout=subprocess.PIPE, text=True)
             bare = time.monotonic() - start
         (said,) = [line.split() for line in done.stdout.splitlines() if line.startswith("digest ")]
         ratios.append(workflow / bare)
