@@ -85,12 +85,12 @@ class Generator:
             requests: the cells.
             on_done: called with the number of turns that have just been finished or found.
         """
-        keys = [self._key(request) for request in requests]
-        missing = [request for request, key in zip(requests, keys, strict=True) if self._store.get(key) is None]
+        keys = {request.key: self._key(request) for request in requests}
+        missing = [request for request in requests if self._store.get(keys[request.key]) is None]
         for call in self._calls(missing):
-            self._generate(call, on_done)
-        for request, key in zip(requests, keys, strict=True):
-            rows = self._store.get(key)
+            self._generate(call, keys, on_done)
+        for request in requests:
+            rows = self._store.get(keys[request.key])
             assert rows is not None, "a cell that was just stored"
             if request.key not in self.generated:
                 on_done(len(rows))
@@ -118,7 +118,7 @@ class Generator:
         if call:
             yield call
 
-    def _generate(self, call: Sequence[CellRequest], on_done: Callable[[int], None]) -> None:
+    def _generate(self, call: Sequence[CellRequest], keys: Mapping[str, str], on_done: Callable[[int], None]) -> None:
         if self._engine is None:
             self._engine = self._load()
         turns = [(request, *turn) for request in call for turn in request.turns()]
@@ -129,7 +129,7 @@ class Generator:
         for (request, one, sample, turn), done in zip(turns, completions, strict=True):
             rows[request.key].append(_row(one, sample, turn, done))
         for request in call:
-            self._store.put(self._key(request), rows[request.key])
+            self._store.put(keys[request.key], rows[request.key])
             self.generated.append(request.key)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from userturn.config.perturbations import CONTROLS
 from userturn.judges.labels import DEFINITIONS, LABELS
 from userturn.report import plots
 from userturn.report.data import Numbers, Row
@@ -161,7 +162,7 @@ def temperature_curves(study: Mapping[str, Any], numbers: Numbers) -> View:
 
 
 #: Kinds that do not change the context of the probe: the instructed contrast, and turns that are known.
-CONTRASTS = frozenset({"instructed", "human_followup", "echoed_query", "continued_answer", "other_followup"})
+CONTRASTS = CONTROLS | {"instructed"}
 
 
 def effects(study: Mapping[str, Any], numbers: Numbers, *, contrasts: bool = False) -> View:
