@@ -149,9 +149,9 @@ def test_bad_reference_is_refused_and_named(reference: object) -> None:
     "part", ["1,", "11,", "111,", "1 ", "1 1/", "1/", "9", ".", "$", "-", r"\frac{", "1\u00a0", "#### "]
 )
 def test_hostile_repetition_is_quick(part: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     score(part * 5_000)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 @settings(deadline=None, derandomize=True)

@@ -7,6 +7,8 @@ harness's own verdicts beside ours:
 
 - numbers are compared by value, not as strings (``18.00`` equals ``18``; a final ``...`` is no number);
 - a response without any number is ``unscored``, where the harness counts it as wrong.
+
+``docs/scoring.md`` lists every difference that was found beside the harness's own code.
 """
 
 from __future__ import annotations
