@@ -189,7 +189,7 @@ def client(action: str, settings: dict[str, str], where: str, token: str | None 
             return {"rows": rows, "sha256": rows_digest(rows), "left": [path.name for path in cache.root.rglob("*")]}
         if action == "stage":
             return _dataset_stage(source, Path(where))
-        description = build_from_hub(source, Path(where) / "model", told.append)
+        description = build_from_hub(source, Path(where) / "model", told.append, weights=action != "tokenizer")
         return {"description": description, "told": told}
     except Exception as error:
         return {"error": str(error), "type": type(error).__name__}

@@ -86,6 +86,7 @@ def hub():
         ("datasets", "made/gated"): Repository({"a.jsonl": LINES}, gated=True),
         ("datasets", "made/broken"): Repository({"bad.jsonl": LINES}),
         ("models", "made/model"): Repository(MODEL, large=("model.safetensors",)),
+        ("models", "made/served"): Repository(MODEL | {"model.safetensors.index.json": b"{}"}),
         ("models", "made/pickled"): Repository({"config.json": b"{}", "pytorch_model.bin": b"\x80\x04"}),
         ("models", "made/gated"): Repository(MODEL, gated=True),
     }
@@ -270,6 +271,14 @@ def test_a_model_folder_of_data_alone(hub, online, tmp_path):
     description = (folder / "model.json").read_bytes()
     assert online("model", MODEL_SOURCE, str(tmp_path))["description"] == found
     assert (folder / "model.json").read_bytes() == description
+
+
+def test_a_model_behind_an_endpoint_leaves_its_weights_where_they_are(hub, online, tmp_path):
+    before = len(hub.requests)
+    found = online("tokenizer", {**MODEL_SOURCE, "repo": "made/served"}, str(tmp_path))["description"]
+    assert sorted(found["files"]) == [name for name in TAKEN if name != "model.safetensors"]
+    assert not [path for _, path, _ in hub.requests[before:] if "resolve" in path and "safetensors" in path]
+    assert not (tmp_path / "model" / "model.safetensors").exists()
 
 
 def test_a_repository_of_pickles_is_no_model(hub, online, tmp_path):

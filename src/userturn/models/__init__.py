@@ -2,11 +2,12 @@
 
 from userturn.models.folder import ModelError, build_copy, describe, write_description
 from userturn.models.gguf import build_from_gguf, convert
-from userturn.models.snapshot import build_from_hub
+from userturn.models.snapshot import build_from_folder, build_from_hub
 
 __all__ = [
     "ModelError",
     "build_copy",
+    "build_from_folder",
     "build_from_gguf",
     "build_from_hub",
     "convert",

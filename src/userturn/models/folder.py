@@ -1,6 +1,5 @@
 """A model folder and its description ``model.json``."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from userturn.sources.cache import SourceCache
 from userturn.sources.config import WheelSource
 from userturn.sources.errors import explaining_disk_errors
 from userturn.sources.fetching import origin
+from userturn.sources.folder import listing_sha256
 from userturn.sources.members import copy_folder_into
 
 DESCRIPTION = "model.json"
@@ -47,8 +47,7 @@ def describe(folder: Path) -> dict[str, Any]:
             files[name] = {"sha256": sha256_file(entry), "size": entry.stat().st_size}
     if not files:
         raise ModelError(f"{folder} holds no files")
-    listing = "".join(f"{facts['sha256']}  {name}\n" for name, facts in files.items())
-    return {"files": files, "weights_sha256": hashlib.sha256(listing.encode("utf-8")).hexdigest()}
+    return {"files": files, "weights_sha256": listing_sha256({name: facts["sha256"] for name, facts in files.items()})}
 
 
 def write_description(folder: Path, facts: dict[str, Any] | None = None) -> dict[str, Any]:

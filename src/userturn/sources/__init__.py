@@ -6,7 +6,7 @@ installed, never imported.
 """
 
 from userturn.sources.cache import SourceCache
-from userturn.sources.config import FileSource, HubSource, Source, WheelSource
+from userturn.sources.config import FileSource, FolderSource, HubSource, Source, WheelSource
 from userturn.sources.errors import SourceError
 from userturn.sources.fetching import check_cached, fetch, origin
 from userturn.sources.hub import read_table, rows_digest
@@ -14,6 +14,7 @@ from userturn.sources.members import extract_folder, extract_member, read_member
 
 __all__ = [
     "FileSource",
+    "FolderSource",
     "HubSource",
     "Source",
     "SourceCache",

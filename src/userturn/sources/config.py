@@ -142,6 +142,41 @@ class FileSource(_Pinned):
         return self.path
 
 
+class FolderSource(_Strict):
+    """A model folder that is already here."""
+
+    kind: Annotated[Literal["folder"], Field(description="'folder': a local model folder; it is copied.")]
+    path: Annotated[
+        str,
+        Field(min_length=1, description="Path of the folder, absolute or relative to the working directory."),
+    ]
+    sha256: Annotated[
+        str,
+        Field(
+            description="Digest of the files that make the model, 64 lower-case hexadecimal digits. Where it is left "
+            "out the study is refused, and the refusal says what to write here.",
+            json_schema_extra={"pattern": f"^([0-9a-f]{{64}}|{PIN_ME})$"},
+        ),
+    ] = PIN_ME
+
+    @field_validator("sha256")
+    @classmethod
+    def _check_sha256(cls, value: str) -> str:
+        if value != PIN_ME and not _SHA256.fullmatch(value):
+            raise PydanticCustomError(
+                "sha256", "must be 64 lower-case hexadecimal digits; leave it out, and the refusal says which"
+            )
+        return value
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the source is a folder: always."""
+        return True
+
+    def __str__(self) -> str:
+        return self.path
+
+
 class HubSource(_Strict):
     """A repository of the Hugging Face hub at one revision: a model, one file, or a dataset's rows.
 
@@ -241,4 +276,4 @@ class HubSource(_Strict):
         return f"{self.repo_type} {self.repo}@{self.revision[:12]}" + (f" ({inside})" if inside else "")
 
 
-Source = Annotated[WheelSource | FileSource | HubSource, Field(discriminator="kind")]
+Source = Annotated[WheelSource | FileSource | FolderSource | HubSource, Field(discriminator="kind")]

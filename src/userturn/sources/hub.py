@@ -32,6 +32,8 @@ MODEL_FILES = (
     "merges.txt",
     "vocab.txt",
 )
+#: Those of them that an endpoint's model leaves where they are.
+WEIGHT_FILES = ("*.safetensors", "*.safetensors.index.json")
 #: Second copies of the weights in other layouts.
 MODEL_IGNORED = ("*/*.safetensors", "*/*.safetensors.index.json", "original/*", "metal/*", "onnx/*", "consolidated*")
 #: What the `datasets` library reads as rows; the README names configurations and splits.
@@ -224,6 +226,20 @@ def blob_digest(path: Path) -> str | None:
     """Returns the sha256 under which the client keeps a large file, or None where it keeps it otherwise."""
     name = path.resolve().name
     return name if len(name) == 64 and _is_hex(name) else None
+
+
+def named_model_files(names: Sequence[str], *, weights: bool = True) -> list[str]:
+    """Those of some files that make a model folder: no code, no pickles, no second copies of the weights.
+
+    Args:
+        names: relative names, with forward slashes.
+        weights: whether tensors belong to it; without them it is tokenizer, chat template and configuration.
+    """
+    return [
+        name
+        for name in names
+        if _named(name, MODEL_FILES) and not _named(name, MODEL_IGNORED) and (weights or not _named(name, WEIGHT_FILES))
+    ]
 
 
 def _named(name: str, patterns: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import IO
 
 from userturn.files import atomic_file, atomic_folder
 from userturn.sources.cache import SourceCache
-from userturn.sources.config import FileSource, HubSource, Source, WheelSource
+from userturn.sources.config import FileSource, FolderSource, HubSource, Source, WheelSource
 from userturn.sources.errors import SourceError, explaining_disk_errors
 from userturn.sources.fetching import fetch
 
@@ -64,8 +64,14 @@ def read_member(source: Source, cache: SourceCache) -> bytes:
         return data
     if isinstance(source, HubSource):
         return fetch(source, cache=cache).read_bytes()
+    if isinstance(source, FolderSource):
+        raise _no_file(source)
     with _archive(source, cache) as archive:
         return archive.read(_info(source, archive))
+
+
+def _no_file(source: FolderSource) -> SourceError:
+    return SourceError(f"{source} is a model folder: one file is needed here")
 
 
 def _copy(stream: IO[bytes], destination: Path) -> None:
@@ -80,6 +86,8 @@ def extract_member(source: Source, cache: SourceCache, destination: Path) -> Pat
         SourceError: see ``read_member``; or the disk is full.
     """
     with explaining_disk_errors(str(source), destination.parent):
+        if isinstance(source, FolderSource):
+            raise _no_file(source)
         if isinstance(source, FileSource | HubSource):
             with fetch(source, cache=cache).open("rb") as stream:
                 _copy(stream, destination)
