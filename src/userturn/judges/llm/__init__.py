@@ -1,0 +1,1 @@
+"""A language model as a judge: rubric, verdict, grounding, transports, kept answers."""
