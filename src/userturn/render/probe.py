@@ -84,6 +84,7 @@ def probe(template: Template, encoder: Encoder, extra_stops: Sequence[int]) -> P
     user_end = tail(template, turns[:3], marks[2], generation_prompt)
     user_header = _rest(after_assistant, assistant_end, "an assistant turn")
     past_header = _rest(after_user, user_end, "a user turn")
+    first_header = _rest(whole[ends[0] : places[1]], user_end, "a first user turn")
 
     controls = encoder.controls
     notes = list(template.notes)
@@ -126,6 +127,7 @@ def probe(template: Template, encoder: Encoder, extra_stops: Sequence[int]) -> P
             stop_token_ids=tuple(sorted(stops)),
             stop_strings=stop_strings,
             assistant_header=assistant_header,
+            assistant_turn_header=first_header,
             assistant_stop_token_ids=tuple(sorted(assistant_stops)),
             template_sha256=template.sha256,
             bos_token_id=encoder.tokenizer.bos_token_id,

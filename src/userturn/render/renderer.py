@@ -97,6 +97,28 @@ class Renderer:
         """Tokens of `text` as message content (a control token's spelling counts as the text it is)."""
         return len(self._encoder.offsets(text))
 
+    def content_token_ids(self, text: str) -> tuple[int, ...]:
+        """Token ids of `text` as message content, tokenised on its own, control spellings inert."""
+        return tuple(id for piece in self._controls.broken(text) for id in self._encoder.plain(piece))
+
+    def as_assistant(self, user_prompt: Sequence[int]) -> tuple[int, ...]:
+        """A user prompt with the header of an assistant turn of the history in place of the user header.
+
+        Args:
+            user_prompt: Token ids as `user_prompt` gives them.
+
+        Raises:
+            TemplateNotProbeable: The two roles' headers cannot be exchanged in this template.
+        """
+        header, other = self.format.user_header_token_ids, self.format.assistant_turn_header
+        if not other.strip() or tuple(user_prompt[len(user_prompt) - len(header) :]) != header:
+            raise TemplateNotProbeable(
+                f"the prompt does not end with the user header {self.format.user_header!r}, or the template opens no "
+                f"assistant turn ({other!r}): the roles cannot be set against each other, so that for this model "
+                "probe.likelihood must be null"
+            )
+        return (*user_prompt[: len(user_prompt) - len(header)], *self._encoder.plain(other))
+
     def truncate(self, text: str, fraction: float) -> tuple[str, int, int]:
         """Cut `text` at a fraction of its tokens, never inside a character.
 

@@ -88,6 +88,7 @@ class TurnFormat:
         stop_token_ids: Sorted ids that end a generated user turn.
         stop_strings: Strings that end it, only where no single token can.
         assistant_header: What opens an assistant turn (the generation prompt where the template has one).
+        assistant_turn_header: Text between the end of a user turn and the content of an earlier assistant turn.
         assistant_stop_token_ids: Sorted ids that end a generated assistant turn.
         template_sha256: Digest of the Jinja source, UTF-8.
         bos_token_id: The tokenizer's BOS, if any. Some tokenizers name a turn opener here (SmolLM2).
@@ -101,6 +102,7 @@ class TurnFormat:
     stop_token_ids: tuple[int, ...]
     stop_strings: tuple[str, ...]
     assistant_header: str
+    assistant_turn_header: str
     assistant_stop_token_ids: tuple[int, ...]
     template_sha256: str
     bos_token_id: int | None

@@ -2,6 +2,7 @@
 
 from userturn.statistics.agreement import Agreement, agreement
 from userturn.statistics.association import decoupling, within_item_association
+from userturn.statistics.classification import macro_f1
 from userturn.statistics.effects import paired_effect, ratio, sign_flip_test
 from userturn.statistics.judge_error import (
     CorrectedRate,
@@ -10,6 +11,7 @@ from userturn.statistics.judge_error import (
     prediction_powered,
     rogan_gladen,
 )
+from userturn.statistics.means import mean
 from userturn.statistics.multiplicity import benjamini_hochberg, holm
 from userturn.statistics.power import Power, detectable_difference, power
 from userturn.statistics.rates import determinism, rate
@@ -31,6 +33,8 @@ __all__ = [
     "determinism",
     "false_positive_floor",
     "holm",
+    "macro_f1",
+    "mean",
     "paired_effect",
     "power",
     "prediction_powered",
