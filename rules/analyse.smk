@@ -10,6 +10,15 @@ rule analyse:
             for judge in study.judges
             for cell in grid.cells(study)
         ],
+        held_out=[
+            path
+            for judge in grid.judges_with(study, trained=True)
+            for path in (layout.judge_held_out(judge), layout.judge_validation(judge))
+        ],
+        gold=[layout.GOLD_LABELS for _ in [study.gold] if study.gold]
+        + [layout.gold(judge) for judge in grid.judges_with(study, gold=True)],
+        turns=[cell.user_turns for pair in grid.repeated(study) for cell in pair],
+        likelihood=[layout.likelihood(m, d) for m, d in grid.scored(study)],
     output:
         numbers=layout.NUMBERS,
         manifest=layout.manifest("analyse"),

@@ -52,19 +52,39 @@ use rule model as model_folder with:
         model=layout.one_of(set(study.models) - set(CONVERTED)),
 
 
-rule embedder:
+rule judge_model:
     output:
-        description=layout.embedder("{judge}"),
-        manifest=layout.manifest("embedder", "{judge}"),
+        description=layout.judge_model("{judge}"),
+        manifest=layout.manifest("judge_model", "{judge}"),
     log:
-        layout.log("embedder", "{judge}"),
+        layout.log("judge_model", "{judge}"),
+    wildcard_constraints:
+        judge=layout.one_of(grid.judges_with(study, model=True)),
     conda:
         "../envs/engine.yaml"
     params:
-        spec=lambda wildcards: specs.embedder(study, wildcards.judge),
+        spec=lambda wildcards: specs.judge_model(study, wildcards.judge),
         triggers=triggers("model", "engine"),
     message:
-        "Preparing the sentence model of the judge {wildcards.judge}"
+        "Preparing the model of the judge {wildcards.judge}"
     shell:
         stage("model", "engine")
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+
+
+rule gold_set:
+    output:
+        labels=layout.GOLD_LABELS,
+        manifest=layout.manifest("gold_set"),
+    log:
+        layout.log("gold_set"),
+    conda:
+        "../envs/workflow.yaml"
+    params:
+        spec=specs.gold_set(study) if study.gold else "",
+        triggers=triggers("gold_set", "workflow"),
+    message:
+        "Checking the gold set"
+    shell:
+        stage("gold_set", "workflow")
         + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from userturn.config.default_study import DEFAULT_STUDY
 from userturn.config.study import Study
 from userturn.sources import Source, SourceCache, fetch
+
+# how long a busy machine makes an example wait says nothing about the code
+settings.register_profile("userturn", deadline=None)
+settings.load_profile("userturn")
 
 ROOT = Path(__file__).resolve().parents[1]
 # what `make test` has prepared; tests that need it are skipped without it

@@ -38,11 +38,26 @@ OTHER_DATASET = DatasetFacts(1000, 150, 400)
 ANSWER_SHARE = 0.9
 #: A user turn takes this share of its limit, but no more than this many tokens.
 USER_TURN_SHARE, USER_TURN_TOKENS = 0.7, 80.0
+#: Readers whose items come with what a person wrote next.
+FOLLOWED_UP = frozenset({"mt_bench", "oasst1", "own"})
+#: Tokens of a known text that the likelihood probe reads after a context.
+KNOWN_TEXT_TOKENS = 60.0
 #: Tokens that close an answer and open the user turn.
 HEADER_TOKENS = 5.0
 TOKENS_PER_WORD = 1.3
 
 #: Assumed seconds of the jobs that are no generation, and seconds a turn of those that read every turn.
-JOB_SECONDS: Mapping[str, float] = {"dataset": 3, "model": 60, "embedder": 10, "scores": 8, "contexts": 8, "judge": 15,
-                                    "analyse": 20, "report": 15}  # fmt: skip
+JOB_SECONDS: Mapping[str, float] = {
+    "dataset": 3,
+    "model": 60,
+    "judge_model": 10,
+    "judge_training": 120,
+    "gold": 20,
+    "gold_set": 3,
+    "scores": 8,
+    "contexts": 8,
+    "judge": 15,
+    "analyse": 20,
+    "report": 15,
+}
 TURN_SECONDS: Mapping[str, float] = {"judge": 0.01, "analyse": 0.0005, "report": 0.0005}

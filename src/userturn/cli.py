@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from userturn import __version__
-from userturn.commands import config, pin, plan, power, render
+from userturn.commands import config, label, pin, plan, power, render
 from userturn.commands.refusal import Refusal
 
 
@@ -26,7 +26,14 @@ class Command(Protocol):
         ...
 
 
-COMMANDS: Mapping[str, Command] = {"config": config, "plan": plan, "pin": pin, "power": power, "render": render}
+COMMANDS: Mapping[str, Command] = {
+    "config": config,
+    "label": label,
+    "plan": plan,
+    "pin": pin,
+    "power": power,
+    "render": render,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from userturn import layout
@@ -67,8 +67,49 @@ def cells_of(study: Study, shard: Shard) -> Iterator[Cell]:
     for dataset in shard.datasets:
         for name, perturbation in study.probe.perturbations.items():
             for temperature in perturbation.temperatures:
-                samples = study.probe.samples if temperature > 0 else 1
+                samples = study.probe.samples_at(temperature)
                 yield Cell(shard.model, dataset, name, float(temperature), samples)
+
+
+def scored_rows(study: Study) -> list[str]:
+    """Perturbations whose contexts the likelihood probe reads; none where the study leaves it out."""
+    likelihood = study.probe.likelihood
+    return [] if likelihood is None else ["baseline", likelihood.against, *likelihood.controls]
+
+
+def scored(study: Study) -> list[tuple[str, str]]:
+    """Models and datasets whose known user turns are scored."""
+    return [(model, dataset) for model in study.models for dataset in study.datasets if scored_rows(study)]
+
+
+def repeated(study: Study) -> list[tuple[Cell, Cell]]:
+    """Cells at temperature 0 that repeat the baseline, each with the baseline's."""
+    found = {cell.key: cell for cell in cells(study) if cell.temperature == 0}
+    return [
+        (base, cell)
+        for cell in found.values()
+        if study.probe.perturbations[cell.perturbation].kind == "repeated_baseline"
+        and (base := found.get(replace(cell, perturbation="baseline").key)) is not None
+    ]
+
+
+def judges_with(study: Study, *, model: bool = False, trained: bool = False, gold: bool = False) -> list[str]:
+    """Judges that have a model folder, that are trained in the workflow, or that can label the gold set."""
+    return [
+        name
+        for name, judge in study.judges.items()
+        if (not model or judge.weights is not None)
+        and (not trained or judge.kind == "embedded")
+        and (not gold or (study.gold is not None and judge.kind != "people"))
+    ]
+
+
+def judge_needs(study: Study, judge: str) -> list[Path]:
+    """What must be there before a judge can label anything."""
+    needs = [layout.judge_model(judge)] if judge in judges_with(study, model=True) else []
+    if judge in judges_with(study, trained=True):
+        needs += [layout.judge_examples(judge), layout.judge_fluency(judge), layout.judge_validation(judge)]
+    return needs
 
 
 def cells(study: Study) -> list[Cell]:

@@ -53,14 +53,43 @@ CONVERTED_FILES = (
 )
 
 
-def embedder_folder(judge: str) -> Path:
-    """The folder of a judge's sentence model."""
+def judge_folder(judge: str) -> Path:
+    """The model folder of a judge: its sentence model, or the language model that judges."""
     return DATA / "judges" / judge
 
 
-def embedder(judge: str) -> Path:
-    """The description of a judge's sentence model, as `model` for models of the grid."""
-    return embedder_folder(judge) / "model.json"
+def judge_model(judge: str) -> Path:
+    """The description of a judge's model folder, as `model` for models of the grid."""
+    return judge_folder(judge) / "model.json"
+
+
+def judge_examples(judge: str) -> Path:
+    """Training examples of a judge as numbers; no text stands in them."""
+    return DATA / "judge_training" / judge / "examples.jsonl"
+
+
+def judge_fluency(judge: str) -> Path:
+    """Counts of word classes of a judge's training conversations."""
+    return DATA / "judge_training" / judge / "fluency.json"
+
+
+def judge_validation(judge: str) -> Path:
+    """How a trained judge did on held-out conversations."""
+    return RESULTS / "judges" / judge / "validation.json"
+
+
+def judge_held_out(judge: str) -> Path:
+    """Held-out training examples of a judge, with the label that each classifier gave."""
+    return RESULTS / "judges" / judge / "held_out.jsonl"
+
+
+#: Final labels of the gold set.
+GOLD_LABELS = DATA / "gold" / "labels.jsonl"
+
+
+def gold(judge: str) -> Path:
+    """One judge's labels of the gold set."""
+    return RESULTS / "gold" / f"{judge}.jsonl"
 
 
 def assistant_turns(model: str, dataset: str) -> Path:
@@ -83,6 +112,11 @@ def user_turns(model: str, dataset: str, perturbation: str, temperature: str) ->
     return RESULTS / "user_turns" / model / dataset / perturbation / f"{temperature}.jsonl"
 
 
+def likelihood(model: str, dataset: str) -> Path:
+    """Log-probabilities of known user turns after contexts of one dataset."""
+    return RESULTS / "likelihood" / model / f"{dataset}.jsonl"
+
+
 def judgements(judge: str, model: str, dataset: str, perturbation: str, temperature: str) -> Path:
     """One judge's labels of one cell."""
     return RESULTS / "judgements" / judge / model / dataset / perturbation / f"{temperature}.jsonl"
@@ -96,6 +130,11 @@ def manifest(stage: str, *shard: str) -> Path:
 def log(stage: str, *shard: str) -> Path:
     """The log of one job."""
     return Path("logs") / (Path(stage, *shard).as_posix() + ".log")
+
+
+def judge_calls() -> Path:
+    """Verdicts of language models kept by the digest of the whole request, so that none is paid for twice."""
+    return STATE / "judge_calls"
 
 
 def cell_store() -> Path:

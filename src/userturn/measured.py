@@ -89,9 +89,14 @@ def job_names(study: Study) -> Iterator[tuple[str, ...]]:
     """Every job that writes a manifest: its stage, then the parts of its shard's name."""
     yield from (("dataset", name) for name in study.datasets)
     yield from (("model", name) for name in study.models)
-    yield from (("embedder", name) for name in study.judges)
+    yield from (("judge_model", name) for name in grid.judges_with(study, model=True))
+    yield from (("judge_training", name) for name in grid.judges_with(study, trained=True))
+    yield from (("gold", name) for name in grid.judges_with(study, gold=True))
+    yield from (("gold_set",) for _ in [study.gold] if study.gold is not None)
     for shard in grid.shards(study):
         yield from ((stage, *shard.name) for stage in ("assistant_turns", "scores", "contexts", "user_turns"))
+        if grid.scored_rows(study):
+            yield ("likelihood", *shard.name)
         yield from (("judge", judge, *shard.name) for judge in study.judges)
     yield from (("analyse",), ("report",))
 
@@ -113,11 +118,11 @@ def _items(study: Study, folder: Path) -> Iterator[tuple[str, int]]:
 def _same_work(study: Study, job: tuple[str, ...], manifest: dict[str, Any]) -> bool:
     """Whether a job of the same name did what this study asks for; generation is compared turn by turn instead."""
     stage, *names = job
-    if stage in GENERATION:
+    if stage in {*GENERATION, "likelihood"}:
         return bool(manifest["spec"]["engine"] == study.engine_of(names[0]).model_dump(mode="json"))
-    if stage in {"dataset", "model", "embedder"}:
+    if stage in {"dataset", "model", "judge_model", "judge_training", "gold"}:
         asked = getattr(specs, stage)(study, *names)
-    elif stage in {"analyse", "report"}:
+    elif stage in {"analyse", "report", "gold_set"}:
         asked = getattr(specs, stage)(study)
     else:
         shard = {one.name: one for one in grid.shards(study)}[tuple(names[1:] if stage == "judge" else names)]
@@ -145,7 +150,7 @@ def _turns(study: Study, job: tuple[str, ...], manifest: dict[str, Any], folder:
         return 0
     if job[0] == "user_turns":
         cells = [cell for key, cell in manifest["facts"]["cells"].items() if generated(study, key)]
-        same = all(cell["sampling"]["max_tokens"] == study.probe.sampling.max_tokens for cell in cells)
+        same = all(_same_limit(study, cell) for cell in cells)
         return sum(cell["n_turns"] for cell in cells) if same else 0
     if manifest["facts"]["sampling"]["max_tokens"] != study.assistant_turns.max_tokens:
         return 0
@@ -176,8 +181,13 @@ def _cells(study: Study, folder: Path) -> Iterator[tuple[str, Lengths]]:
         for key, facts in manifest["facts"]["cells"].items():
             if not generated(study, key) or not facts["n_turns"]:
                 continue
-            if facts["sampling"]["max_tokens"] == study.probe.sampling.max_tokens:
+            if _same_limit(study, facts):
                 yield key, Lengths(facts["n_prompt_tokens"] / facts["n_turns"], facts["n_tokens"] / facts["n_turns"])
+
+
+def _same_limit(study: Study, cell: Mapping[str, Any]) -> bool:
+    sampling = cell["sampling"]
+    return bool(sampling["max_tokens"] == study.probe.sampling_at(sampling["temperature"]).max_tokens)
 
 
 def _mean(rows: list[dict[str, Any]]) -> Lengths:

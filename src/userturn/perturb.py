@@ -195,7 +195,7 @@ def perturb(
         return ((one, by_item[donor[one.item]]) for one in items)
 
     match kind, fraction, question, instruction:
-        case "baseline", _, _, _:
+        case "baseline" | "repeated_baseline", _, _, _:
             return [baseline(one) for one in answered]
         case "shuffled_context", _, _, _:
             return [shuffled_context(one, donor) for one, donor in paired(answered, "")]

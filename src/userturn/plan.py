@@ -14,8 +14,10 @@ from userturn import grid
 from userturn.assumptions import (
     ANSWER_SHARE,
     DATASETS,
+    FOLLOWED_UP,
     HEADER_TOKENS,
     JOB_SECONDS,
+    KNOWN_TEXT_TOKENS,
     OTHER_DATASET,
     TOKENS_PER_WORD,
     TURN_SECONDS,
@@ -155,7 +157,7 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
         jobs=jobs(study),
         models=models,
         tokens=tokens,
-        accelerator_hours=sum(hours) if complete else None,
+        accelerator_hours=sum(hours) if len(hours) == len(models) else None,
         seconds_in_turn=sum(generation) + sum(others.values()) if complete else None,
         seconds_at_once=max(chains) + _critical(others) if complete else None,
         cards_at_once=sum(models[shard.model].gpus for shard in estimates),
@@ -188,6 +190,11 @@ class _Shard:
                 "assistant_turns": self._time("assistant_turns", self.assistant, resources),
                 "user_turns": self._time("user_turns", self.user, resources),
             }
+            if grid.scored_rows(study):
+                # texts are read one by one, and nothing is written
+                read = self._known_texts() / resources.prefill_tokens_per_second
+                timing = known.jobs.get(("likelihood", *shard.name))
+                self.seconds["likelihood"] = timing.seconds if timing else resources.load_seconds + read
 
     def _cells(self) -> Iterator[tuple[grid.Cell, bool]]:
         """The cells, and whether it is the first with its prompts."""
@@ -215,16 +222,31 @@ class _Shard:
         n = items * cell.samples
         lengths = self._known.cells.get(cell.key) or self._user_turn(cell)
         computed = n if not self._sharing else items if first else 0
-        longest = self._study.probe.sampling.max_tokens
+        longest = self._study.probe.sampling_at(cell.temperature).max_tokens
         return Tokens(n, n * lengths.prompt, computed * lengths.prompt, n * lengths.new, n * longest)
 
     def _user_turn(self, cell: grid.Cell) -> Lengths:
         one = self._answer(cell.dataset)
-        longest = self._study.probe.sampling.max_tokens
+        longest = self._study.probe.sampling_at(cell.temperature).max_tokens
         return Lengths(
             one.prompt + _context_tokens(self._study, cell.perturbation, one.new),
             min(USER_TURN_SHARE * longest, USER_TURN_TOKENS),
         )
+
+    def _known_texts(self) -> float:
+        """Tokens that the likelihood probe reads: each text under two roles, follow-ups also after another answer."""
+        found = 0.0
+        for dataset in self.shard.datasets:
+            followed = self._study.datasets[dataset].reader in FOLLOWED_UP
+            one = self._answer(dataset)
+            for name in self._study.probe.likelihood.controls if self._study.probe.likelihood else ():
+                kind = self._study.probe.perturbations[name].kind
+                if not followed and kind in {"human_followup", "other_followup"}:
+                    continue
+                times = 2 if kind == "continued_answer" else 3
+                length = one.prompt + one.new + HEADER_TOKENS + KNOWN_TEXT_TOKENS
+                found += times * n_items(self._study, dataset, self._known) * length
+        return found
 
     def _time(self, stage: str, tokens: Tokens, resources: Resources) -> float:
         """Seconds of a job: assumed, or at the speed of a finished one, whose load time and work scale alike."""
@@ -256,8 +278,13 @@ def _model(shards: list[_Shard], study: Study, model: str) -> ModelPlan:
     gpus = resources.gpus if resources else 0
     each = [seconds for shard in shards for seconds in shard.seconds.values()]
     notes = []
+    served = study.models[model].endpoint is not None
+    if served:
+        notes.append(f"models.{model}: an endpoint writes the turns: no accelerator-hours are counted")
     if resources is None:
-        notes.append(f"models.{model}.resources is not given: no time and no accelerator-hours")
+        notes.append(
+            f"models.{model}.resources is not given: no time" + ("" if served else " and no accelerator-hours")
+        )
     elif max(each) > 60 * resources.time_minutes:
         notes.append(
             f"models.{model}.resources.time_minutes: {resources.time_minutes}, but its longest job is estimated at "
@@ -265,13 +292,13 @@ def _model(shards: list[_Shard], study: Study, model: str) -> ModelPlan:
         )
     return ModelPlan(
         cells=sum(1 for shard in shards for _ in grid.cells_of(study, shard.shard)),
-        generation_jobs=2 * len(shards),
+        generation_jobs=len(shards) * (3 if grid.scored_rows(study) else 2),
         assistant_turns=sum((shard.assistant for shard in shards), Tokens()),
         user_turns=sum((shard.user for shard in shards), Tokens()),
         gpus=gpus,
         seconds=sum(each) if resources else None,
         longest_job_seconds=max(each) if resources else None,
-        accelerator_hours=gpus * sum(each) / 3600 if resources else None,
+        accelerator_hours=0.0 if served else gpus * sum(each) / 3600 if resources else None,
         notes=tuple(notes),
     )
 

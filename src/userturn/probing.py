@@ -41,6 +41,7 @@ def template_facts(format: TurnFormat) -> dict[str, Any]:
         "stop_token_ids": list(format.stop_token_ids),
         "stop_strings": list(format.stop_strings),
         "assistant_header": format.assistant_header,
+        "assistant_turn_header": format.assistant_turn_header,
         "assistant_stop_token_ids": list(format.assistant_stop_token_ids),
         "notes": list(format.notes),
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from userturn import grid, layout
 from userturn.artefacts import canonical
+from userturn.config.judging import EmbeddedJudge, JudgeOffline
 from userturn.config.study import Study
 
 
@@ -22,6 +23,11 @@ def _renderer(study: Study, model: str) -> dict[str, Any]:
         "template_kwargs": config.template_kwargs,
         "extra_stop_token_ids": config.extra_stop_token_ids,
     }
+
+
+def _endpoint(study: Study, model: str) -> dict[str, Any]:
+    endpoint = study.models[model].endpoint
+    return {} if endpoint is None else {"endpoint": endpoint.model_dump(mode="json")}
 
 
 def _cells(study: Study, shard: grid.Shard) -> list[dict[str, Any]]:
@@ -57,19 +63,56 @@ def model(study: Study, model: str) -> str:
             "folder": layout.model_folder(model).as_posix(),
             "source": study.models[model].source.model_dump(mode="json"),
             "dtype": study.engine_of(model).dtype,
+            **({} if study.models[model].endpoint is None else {"weights": False}),
         }
     )
 
 
-def embedder(study: Study, judge: str) -> str:
-    """Spec of `userturn.stages.model` for a judge's sentence model."""
+def judge_model(study: Study, judge: str) -> str:
+    """Spec of `userturn.stages.model` for a judge's model folder."""
+    weights = study.judges[judge].weights
+    transport = getattr(study.judges[judge], "transport", None)
+    assert weights is not None, "the rule stands for judges with a model folder"
     return canonical(
         {
-            "folder": layout.embedder_folder(judge).as_posix(),
-            "source": study.judges[judge].embedder.model_dump(mode="json"),
-            "dtype": "float32",
+            "folder": layout.judge_folder(judge).as_posix(),
+            "source": weights.model_dump(mode="json"),
+            "dtype": transport.engine.dtype if isinstance(transport, JudgeOffline) else "float32",
         }
     )
+
+
+def judge_training(study: Study, judge: str) -> str:
+    """Spec of `userturn.stages.judge_training`."""
+    config = study.judges[judge]
+    assert isinstance(config, EmbeddedJudge), "the rule stands for judges that are trained"
+    return canonical(
+        {
+            "judge": judge,
+            "training": {name: one.model_dump(mode="json") for name, one in config.training.items()},
+            "classifier": config.classifier,
+            "seed": study.seed,
+        }
+    )
+
+
+def gold(study: Study, judge: str) -> str:
+    """Spec of `userturn.stages.gold`."""
+    assert study.gold is not None, "the rule stands for studies with a gold set"
+    return canonical(
+        {
+            "judge": judge,
+            "config": study.judges[judge].model_dump(mode="json"),
+            "turns": study.gold.turns.model_dump(mode="json"),
+            "seed": study.seed,
+        }
+    )
+
+
+def gold_set(study: Study) -> str:
+    """Spec of `userturn.stages.gold_set`."""
+    assert study.gold is not None, "the rule stands for studies with a gold set"
+    return canonical(study.gold.model_dump(mode="json"))
 
 
 def assistant_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
@@ -80,6 +123,7 @@ def assistant_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
             "datasets": shard.datasets,
             "renderer": _renderer(study, shard.model),
             "engine": study.engine_of(shard.model).model_dump(mode="json"),
+            **_endpoint(study, shard.model),
             "max_tokens": study.assistant_turns.max_tokens,
             "seed": study.seed,
             "lock_sha256": lock_sha256,
@@ -119,8 +163,30 @@ def user_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
             ],
             "renderer": _renderer(study, shard.model),
             "engine": study.engine_of(shard.model).model_dump(mode="json"),
-            "sampling": study.probe.sampling.model_dump(mode="json"),
+            **_endpoint(study, shard.model),
+            "sampling": {
+                layout.temperature_key(t): study.probe.sampling_at(t).model_dump(mode="json")
+                for t in study.probe.temperatures
+            },
             "seed": study.seed,
+            "lock_sha256": lock_sha256,
+        }
+    )
+
+
+def likelihood(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
+    """Spec of `userturn.stages.likelihood`."""
+    config = study.probe.likelihood
+    assert config is not None, "the rule has outputs only where the study has a likelihood probe"
+    return canonical(
+        {
+            "model": shard.model,
+            "datasets": shard.datasets,
+            "controls": config.controls,
+            "against": config.against,
+            "baseline": "baseline",
+            "renderer": _renderer(study, shard.model),
+            "engine": study.engine_of(shard.model).model_dump(mode="json"),
             "lock_sha256": lock_sha256,
         }
     )
@@ -131,9 +197,10 @@ def judge(study: Study, judge: str, shard: grid.Shard) -> str:
     return canonical(
         {
             "judge": judge,
-            "kind": study.judges[judge].kind,
+            "config": study.judges[judge].model_dump(mode="json"),
             "model": shard.model,
             "cells": _cells(study, shard),
+            "seed": study.seed,
         }
     )
 
@@ -148,6 +215,11 @@ def analyse(study: Study) -> str:
                 for shard in grid.shards(study)
                 for cell, settings in zip(grid.cells_of(study, shard), _cells(study, shard), strict=True)
             ],
+            "scored": grid.scored(study),
+            "judges": list(study.judges),
+            "trained": grid.judges_with(study, trained=True),
+            "measured": grid.judges_with(study, gold=True),
+            "repeated": [cell.key for _, cell in grid.repeated(study)],
             "statistics": study.statistics.model_dump(mode="json"),
             "seed": study.seed,
         }

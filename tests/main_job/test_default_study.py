@@ -74,6 +74,40 @@ def test_the_judge_tells_the_floors_from_the_ceiling(study: Study) -> None:
     assert all(rate("echoed_query", dataset) <= 0.1 for dataset in study.datasets)
 
 
+def test_texts_at_temperature_zero_repeat(study: Study) -> None:
+    numbers = {row["id"]: row for row in read_jsonl(layout.NUMBERS)}
+    for dataset in study.datasets:
+        row = numbers[f"determinism/smollm2-135m-instruct/{dataset}/repeated_baseline/t0.0"]
+        assert (row["value"], row["n"]) == (1.0, study.datasets[dataset].n_items)
+
+
+def test_the_model_tells_a_users_words_from_its_own(study: Study) -> None:
+    """Without a judge: a person's follow-up is likelier as a user's turn than the rest of the answer is."""
+    numbers = {row["id"]: row for row in read_jsonl(layout.NUMBERS)}
+    human, own = (
+        numbers[f"role_log_odds/smollm2-135m-instruct/mt_bench/{control}"]
+        for control in ("human_followup", "continued_answer")
+    )
+    assert human["low"] > own["high"]
+    assert "grounding/smollm2-135m-instruct/mt_bench/human_followup" in numbers
+
+
+def test_every_judge_is_measured_on_the_gold_set(study: Study) -> None:
+    numbers = {row["id"]: row for row in read_jsonl(layout.NUMBERS)}
+    gold = read_jsonl(layout.GOLD_LABELS)
+    for judge in study.judges:
+        given = {row["id"]: row["label"] for row in read_jsonl(layout.gold(judge))}
+        assert set(given) == {row["id"] for row in gold}
+        negatives = [row["id"] for row in gold if row["label"] != "genuine_followup"]
+        rejected = sum(given[id] != "genuine_followup" for id in negatives)
+        row = numbers[f"specificity/{judge}"]
+        assert (row["k"], row["n"]) == (rejected, len(negatives))
+    for cell in grid.cells(study):
+        if read_jsonl(cell.judgements(study.reported_judge)):
+            row = numbers[f"corrected_rate/{cell.key}"]
+            assert row["low"] <= row["value"] <= row["high"]
+
+
 def test_manifests_name_what_is_there(study: Study) -> None:
     for path in (layout.RESULTS / "manifests").rglob("*.json"):
         for entry in read_json(path)["outputs"]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from userturn import grid
+from userturn import grid, specs
 from userturn.config import document
 from userturn.config.default_study import DEFAULT_STUDY
 from userturn.config.load import ConfigError, check_config, load_study, read_yaml, validate
@@ -185,8 +186,8 @@ def test_later_files_override_single_keys(tmp_path: Path) -> None:
 def test_cells_and_shards(config: dict[str, Any]) -> None:
     study = Study.model_validate(config)
     cells = grid.cells(study)
-    baseline, perturbed, contrast, controls = 3, 5 * 2, 1, 4
-    assert len(cells) == len({cell.key for cell in cells}) == 3 * (baseline + perturbed + contrast + controls)
+    baseline, perturbed, contrasts, controls = 3, 5 * 2, 2, 4
+    assert len(cells) == len({cell.key for cell in cells}) == 3 * (baseline + perturbed + contrasts + controls)
     first = cells[0]
     assert first.key == "smollm2-135m-instruct/gsm8k/baseline/t0.0"
     assert first.samples == 1
@@ -198,3 +199,50 @@ def test_cells_and_shards(config: dict[str, Any]) -> None:
         ("smollm2-135m-instruct", dataset) for dataset in config["datasets"]
     ]
     assert sorted(grid.cells(by_dataset)) == sorted(cells)
+
+
+# --- sampling by temperature, the likelihood probe, repeats
+
+
+def test_sampling_can_differ_at_a_temperature(config: dict[str, Any]) -> None:
+    config["probe"]["at"] = {1.0: {"samples": 4, "top_p": 0.9, "max_tokens": 20}}
+    study = Study.model_validate(config)
+    assert {cell.samples for cell in grid.cells(study) if cell.temperature == 1.0} == {4}
+    assert {cell.samples for cell in grid.cells(study) if cell.temperature == 0.7} == {study.probe.samples}
+    assert (study.probe.sampling_at(1.0).top_p, study.probe.sampling_at(0.7).top_p) == (0.9, 1.0)
+    spec = json.loads(specs.user_turns(study, grid.shards(study)[0], "0" * 64))
+    assert {key: one["max_tokens"] for key, one in spec["sampling"].items()} == {"t0.0": 48, "t0.7": 48, "t1.0": 20}
+    # the report's job reads the study back from JSON, where keys are texts
+    assert Study.model_validate_json(study.model_dump_json()) == study
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("at", {0.3: {"samples": 2}}, "no perturbation has the temperature 0.3; those of this study: 0, 0.7, 1"),
+        ("at", {0.0: {"samples": 2}}, "repeated_baseline"),
+        ("at", {1.0: {"temperature": 2}}, "temperature"),
+        ("likelihood", {"controls": ["baseline"]}, "only the user turns of controls are known"),
+        (
+            "likelihood",
+            {"controls": ["human_followup"], "against": "baseline"},
+            "those of this study: shuffled_context",
+        ),
+    ],
+)
+def test_what_cannot_be_sampled_or_scored_is_refused(config: dict[str, Any], key: str, value: Any, told: str) -> None:
+    config["probe"][key] = value
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        validate(config)
+
+
+def test_a_longer_turn_at_one_temperature_counts_for_the_longest(config: dict[str, Any]) -> None:
+    config["probe"]["at"] = {1.0: {"max_tokens": 2000}}
+    with pytest.raises(ConfigError, match="max_model_len"):
+        validate(config)
+
+
+def test_cells_that_repeat_the_baseline_are_paired_with_it(config: dict[str, Any]) -> None:
+    pairs = grid.repeated(Study.model_validate(config))
+    assert [(base.perturbation, again.perturbation) for base, again in pairs] == 3 * [("baseline", "repeated_baseline")]
+    assert all(base.dataset == again.dataset and again.temperature == 0 for base, again in pairs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -321,3 +322,46 @@ def test_contrasts_and_controls_stand_apart_from_the_perturbations() -> None:
         assert row not in sections["perturbations"]
     assert '<th scope="row">shuffled context</th>' in sections["perturbations"]
     assert '<th scope="row">shuffled context</th>' not in sections["controls"]
+
+
+def test_texts_of_a_dataset_that_is_not_to_be_published_stay_out_of_the_page(tmp_path: Path) -> None:
+    from userturn import grid, job, layout
+    from userturn.artefacts import write_jsonl
+    from userturn.config.default_study import DEFAULT_STUDY
+    from userturn.config.study import Study
+    from userturn.stages.report import transcripts as read
+
+    gsm8k = DEFAULT_STUDY["datasets"]["gsm8k"]
+    shown = Study.model_validate(DEFAULT_STUDY | {"datasets": {"d": gsm8k}})
+    withheld = Study.model_validate(DEFAULT_STUDY | {"datasets": {"d": gsm8k | {"reader": "gpqa"}}})
+    allowed = Study.model_validate(
+        DEFAULT_STUDY | {"datasets": {"d": gsm8k | {"reader": "gpqa", "publish_items": True}}}
+    )
+    cell = grid.cells(shown)[0]
+    context = {"item": "i", "messages": [{"role": "user", "content": "SECRET"}], "changes": {"x": "SECRET"}}
+    turn = {"item": "i", "sample": 0, "text": "again SECRET", "finish_reason": "stop"}
+    label = {"item": "i", "sample": 0, "label": "generic", "state": "scored", "rationale": "", "evidence": {}}
+    with contextlib.chdir(tmp_path):
+        write_jsonl(
+            layout.contexts(cell.model, cell.dataset, cell.perturbation), [context | {"prompt": "SECRET to be shown"}]
+        )
+        write_jsonl(cell.user_turns, [turn])
+        write_jsonl(cell.judgements(shown.reported_judge), [label])
+        for config, there in ((shown, True), (withheld, False), (allowed, True)):
+            rows = list(read(config, cell, job.Job("report")))
+            page = build_report(report_data(transcripts=rows))
+            assert ("SECRET" in page) is there
+            assert ("text withheld" in page) is not there
+
+
+def test_likelihoods_stand_in_a_table_of_their_own() -> None:
+    config = study()
+    config["probe"]["likelihood"] = {"controls": ["human_followup"], "against": "shuffled_context"}
+    model, dataset = next(iter(config["models"])), next(iter(config["datasets"]))
+    labels = {"model": model, "dataset": dataset, "perturbation": "human_followup"}
+    id = f"role_log_odds/{model}/{dataset}/human_followup"
+    row = number(id, labels, 3, 8, value=0.25, low=0.1, high=0.4, unit="nats per token")
+    page = build_report(report_data(study=config, numbers=[*numbers(), row]))
+    assert 'id="likelihood"' in page
+    assert "+0.250" in page
+    assert 'id="likelihood"' not in build_report(report_data())

@@ -38,7 +38,7 @@ def tiny_config() -> dict:
             },
         },
         "engine": {"max_model_len": 1024, "kv_cache_gb": 1, "max_sequences": 4, "batch_invariant": True},
-        "judges": DEFAULT_STUDY["judges"],
+        "judges": {"provisional": DEFAULT_STUDY["judges"]["provisional"]},
         "reported_judge": "provisional",
         "statistics": {"resamples": 500},
     }
@@ -114,7 +114,7 @@ def workspace(root: Path, tmp_path_factory: pytest.TempPathFactory, chat_model: 
             f"data/models/{MODEL}",
             "data/judges/provisional",
             "results/manifests/model",
-            "results/manifests/embedder",
+            "results/manifests/judge_model",
         ):
             # `make test` has prepared the weights in the checkout: hard links save half a minute a copy
             shutil.copytree(root / made, folder / made, copy_function=os.link)

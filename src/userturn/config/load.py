@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from userturn.config.judging import EmbeddedJudge, LlmJudge
 from userturn.config.study import Study
 from userturn.sources import HubSource, Source, SourceCache, SourceError, check_cached
 from userturn.sources.config import PIN_ME
@@ -72,7 +73,8 @@ def _location(error: ErrorDetails, config: object) -> list[str]:
 def _explain(error: ErrorDetails, config: object) -> str:
     key = ".".join(_location(error, config))
     given = error.get("input")
-    shown = "" if isinstance(given, Mapping) else f" (given: {given!r})"
+    # what may hold a key is not repeated
+    shown = "" if isinstance(given, Mapping) or error["type"] == "secret" else f" (given: {given!r})"
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         return f"{key}: unknown key{shown}"
@@ -135,7 +137,15 @@ def named_sources(study: Study) -> dict[str, Source]:
     """Every source of a study by its key."""
     named = {f"models.{n}.source": m.source for n, m in study.models.items()}
     named |= {f"datasets.{n}.source": d.source for n, d in study.datasets.items()}
-    return named | {f"judges.{n}.embedder": j.embedder for n, j in study.judges.items()}
+    for name, judge in study.judges.items():
+        if judge.weights is not None:
+            key = "transport.source" if isinstance(judge, LlmJudge) else "embedder"
+            named[f"judges.{name}.{key}"] = judge.weights
+        if isinstance(judge, EmbeddedJudge):
+            named |= {f"judges.{name}.training.{n}.source": t.source for n, t in judge.training.items()}
+    if study.gold is not None:
+        named |= {"gold.turns": study.gold.turns, "gold.labels": study.gold.labels}
+    return named
 
 
 def open_revisions(study: Study) -> list[str]:

@@ -29,6 +29,12 @@ class Baseline(_Sampled):
     kind: Literal["baseline"] = "baseline"
 
 
+class RepeatedBaseline(_Sampled):
+    """The baseline once more in a cell of its own: at temperature 0 every text must repeat, above it only the rate."""
+
+    kind: Literal["repeated_baseline"] = "repeated_baseline"
+
+
 class ShuffledContext(_Sampled):
     """The assistant turn of another item of the same dataset."""
 
@@ -120,6 +126,7 @@ class OtherFollowup(_Control):
 
 Perturbation = Annotated[
     Baseline
+    | RepeatedBaseline
     | ShuffledContext
     | RemovedAssistant
     | SwappedRoles

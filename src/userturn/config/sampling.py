@@ -35,3 +35,28 @@ class Sampling(Section):
     """0.0 is off; see `repetition_penalty`."""
     frequency_penalty: float = Field(default=0.0, ge=-2.0, le=2.0)
     """0.0 is off; see `repetition_penalty`."""
+
+
+class SamplingAt(Section):
+    """What is different at one temperature; null keeps what holds for all."""
+
+    samples: int | None = Field(default=None, ge=1)
+    """See `probe.samples`."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """See `probe.sampling.max_tokens`."""
+    top_p: float | None = Field(default=None, gt=0.0, le=1.0)
+    """See `probe.sampling.top_p`."""
+    top_k: int | None = Field(default=None, ge=0)
+    """See `probe.sampling.top_k`."""
+    min_p: float | None = Field(default=None, ge=0.0, le=1.0)
+    """See `probe.sampling.min_p`."""
+    repetition_penalty: float | None = Field(default=None, gt=0.0)
+    """See `probe.sampling.repetition_penalty`."""
+    presence_penalty: float | None = Field(default=None, ge=-2.0, le=2.0)
+    """See `probe.sampling.presence_penalty`."""
+    frequency_penalty: float | None = Field(default=None, ge=-2.0, le=2.0)
+    """See `probe.sampling.frequency_penalty`."""
+
+    def on(self, sampling: Sampling) -> Sampling:
+        """The sampling that holds here."""
+        return sampling.model_copy(update=self.model_dump(exclude={"samples"}, exclude_none=True))

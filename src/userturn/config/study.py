@@ -6,11 +6,13 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from userturn.config.endpoint import ModelEndpoint
 from userturn.config.engine import EngineConfig
-from userturn.config.judging import ProvisionalJudge
-from userturn.config.perturbations import Perturbation
+from userturn.config.judging import JudgeConfig, JudgeOffline, LlmJudge
+from userturn.config.likelihood import Likelihood
+from userturn.config.perturbations import CONTROLS, Perturbation
 from userturn.config.resources import EngineOverride, Resources
-from userturn.config.sampling import Decoding, Sampling
+from userturn.config.sampling import Decoding, Sampling, SamplingAt, Temperature
 from userturn.config.section import Name, Section
 from userturn.config.statistics import Statistics
 from userturn.datasets import READERS
@@ -21,7 +23,9 @@ class ModelConfig(Section):
     """One model of the grid."""
 
     source: Source
-    """Where the weights come from."""
+    """Where the weights come from; behind an endpoint only the tokenizer and the chat template do."""
+    endpoint: ModelEndpoint | None = None
+    """A completions endpoint that serves the model; null loads it here."""
     prefix: Literal["stripped", "retained"] | None = None
     """Overrides `probe.prefix` for this model."""
     thinking: bool | None = None
@@ -35,6 +39,23 @@ class ModelConfig(Section):
     resources: Resources | None = None
     """What this model's jobs take, and the throughput that `userturn plan` assumes; null where nobody has said."""
 
+    @model_validator(mode="after")
+    def _nothing_moot(self) -> Self:
+        if self.endpoint is None:
+            return self
+        moot = sorted(set(self.engine.model_dump(exclude_none=True)) - {"max_model_len"})
+        if moot:
+            raise ValueError(
+                f"engine: {', '.join(moot)}: without effect, since an endpoint serves the model; only max_model_len is "
+                "heeded there"
+            )
+        if self.resources is not None and self.resources.gpus:
+            raise ValueError(
+                f"resources.gpus: {self.resources.gpus}, but an endpoint serves the model: its jobs take no cards; "
+                "allowed: 0"
+            )
+        return self
+
 
 class DatasetConfig(Section):
     """One dataset of the grid."""
@@ -45,6 +66,13 @@ class DatasetConfig(Section):
     """How the source's bytes are read."""
     n_items: int | None = Field(default=None, ge=1)
     """How many items, chosen by the study's seed; the first 10 of 20 are the 10. null takes all."""
+    publish_items: bool | None = None
+    """Whether pages may show the texts of items; null follows what the dataset's owners ask for."""
+
+    @property
+    def shows_items(self) -> bool:
+        """Whether pages may show the texts of items."""
+        return READERS[self.reader].publish_items if self.publish_items is None else self.publish_items
 
     @field_validator("reader")
     @classmethod
@@ -64,8 +92,61 @@ class Probe(Section):
     """User turns an item at temperatures above 0; at 0.0 it is always one."""
     sampling: Sampling = Field(default_factory=Sampling)
     """Everything else about sampling."""
+    at: dict[Temperature, SamplingAt] = Field(default_factory=dict)
+    """What is different at single temperatures: temperature, then any of `samples` and `sampling`."""
     perturbations: dict[Name, Perturbation] = Field(min_length=1)
     """The rows of the grid: name, kind, the kind's own parameters, temperatures."""
+    likelihood: Likelihood | None = None
+    """The judge-free contrast; null leaves it out."""
+
+    def samples_at(self, temperature: float) -> int:
+        """User turns an item at a temperature."""
+        here = self.at.get(temperature)
+        return (here and here.samples) or (self.samples if temperature > 0 else 1)
+
+    def sampling_at(self, temperature: float) -> Sampling:
+        """Everything else about sampling at a temperature."""
+        return self.at[temperature].on(self.sampling) if temperature in self.at else self.sampling
+
+    @property
+    def temperatures(self) -> list[float]:
+        """All temperatures of the grid, rising."""
+        return sorted({float(t) for row in self.perturbations.values() for t in row.temperatures})
+
+    @model_validator(mode="after")
+    def _at_known_temperatures(self) -> Self:
+        unknown = [f"{t:g}" for t in self.at if t not in self.temperatures]
+        if unknown:
+            raise ValueError(
+                f"at: no perturbation has the temperature {', '.join(unknown)}; "
+                f"those of this study: {', '.join(f'{t:g}' for t in self.temperatures)}"
+            )
+        if self.at.get(0.0, SamplingAt()).samples not in {None, 1}:
+            raise ValueError(
+                "at.0.0.samples: turns at temperature 0 repeat each other, so it is always 1; to see whether they "
+                "do, add a perturbation of kind repeated_baseline"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _likelihood_of_rows(self) -> Self:
+        if self.likelihood is None:
+            return self
+        kinds = {name: perturbation.kind for name, perturbation in self.perturbations.items()}
+        controls = [name for name, kind in kinds.items() if kind in CONTROLS]
+        wrong = [name for name in self.likelihood.controls if name not in controls]
+        if wrong:
+            raise ValueError(
+                f"likelihood.controls: {', '.join(wrong)}: only the user turns of controls are known; "
+                f"controls of this study: {', '.join(controls) or 'none'}"
+            )
+        if kinds.get(self.likelihood.against) != "shuffled_context":
+            shuffled = [name for name, kind in kinds.items() if kind == "shuffled_context"]
+            raise ValueError(
+                f"likelihood.against: {self.likelihood.against!r} is no perturbation of kind shuffled_context; "
+                f"those of this study: {', '.join(shuffled) or 'none'}"
+            )
+        return self
 
     @field_validator("perturbations")
     @classmethod
@@ -86,6 +167,15 @@ class ReportConfig(Section):
     """User turns shown with their contexts, for each cell, chosen by the study's seed."""
 
 
+class GoldSet(Section):
+    """User turns with final labels, as `docs/gold.md` describes them. Test data for judges, never training data."""
+
+    turns: Source
+    """The turns with what they were judged against: JSON Lines like `gold/turns.jsonl`."""
+    labels: Source
+    """Their labels: JSON Lines like `gold/labels.jsonl`."""
+
+
 class Study(Section):
     """A study: the grid and every choice that shapes the numbers."""
 
@@ -103,10 +193,12 @@ class Study(Section):
     """How the model is asked for the next user turn."""
     engine: EngineConfig = Field(default_factory=EngineConfig)
     """The engine that writes the turns."""
-    judges: dict[Name, ProvisionalJudge] = Field(min_length=1)
+    judges: dict[Name, JudgeConfig] = Field(min_length=1)
     """The judges; each labels every cell."""
     reported_judge: Name
     """The judge whose labels the headline numbers count."""
+    gold: GoldSet | None = None
+    """Labelled turns on which every judge is measured; null leaves its errors unknown."""
     statistics: Statistics = Field(default_factory=Statistics)
     """Intervals and tests."""
     report: ReportConfig = Field(default_factory=ReportConfig)
@@ -128,6 +220,19 @@ class Study(Section):
         ]
         if wrong:
             raise ValueError(f"{', '.join(wrong)}: repo_type does not fit: models are 'model', datasets 'dataset'")
+        folders = [n for n, d in self.datasets.items() if d.source.kind == "folder"]
+        if folders:
+            raise ValueError(
+                f"datasets: {', '.join(folders)}: a source of kind 'folder' is a model; items come from 'hub', 'wheel' "
+                "or 'file'"
+            )
+        served = [n for n, m in self.models.items() if m.endpoint is not None]
+        if served and self.probe.likelihood is not None:
+            raise ValueError(
+                f"probe.likelihood: needs the weights, but an endpoint serves {', '.join(served)}: set it to null, or "
+                "give such models a study of their own"
+            )
+        self._check_judges()
         shuffled = [n for n, p in self.probe.perturbations.items() if p.kind == "shuffled_context"]
         small = [n for n, d in self.datasets.items() if d.n_items == 1]
         if shuffled and small:
@@ -135,7 +240,8 @@ class Study(Section):
                 f"datasets: {', '.join(small)}: n_items is 1, but probe.perturbations.{shuffled[0]} "
                 "needs at least 2 items to exchange answers"
             )
-        longest = self.assistant_turns.max_tokens + self.probe.sampling.max_tokens
+        turn = max(self.probe.sampling_at(t).max_tokens for t in self.probe.temperatures)
+        longest = self.assistant_turns.max_tokens + turn
         if longest >= self.engine.max_model_len:
             raise ValueError(
                 f"engine.max_model_len: {self.engine.max_model_len} leaves no room for a prompt beside "
@@ -144,6 +250,23 @@ class Study(Section):
         for name in self.models:
             self._check_engine_of(name, longest)
         return self
+
+    def _check_judges(self) -> None:
+        for name, judge in self.judges.items():
+            if not isinstance(judge, LlmJudge) or judge.allow_self_judging:
+                continue
+            for model, config in self.models.items():
+                transport = judge.transport
+                same = (
+                    transport.source == config.source
+                    if isinstance(transport, JudgeOffline)
+                    else config.endpoint is not None and config.endpoint.model == transport.model
+                )
+                if same:
+                    raise ValueError(
+                        f"judges.{name}: it is the model models.{model}, and would judge itself; choose another judge, "
+                        "or set allow_self_judging: true, which marks its labels"
+                    )
 
     def engine_of(self, model: str) -> EngineConfig:
         """The engine that writes the turns of one model: the study's, with the model's own settings."""

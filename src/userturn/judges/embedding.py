@@ -37,6 +37,17 @@ class Embedder(Protocol):
         """
         ...
 
+    def pieces(self, words: list[str]) -> list[int]:
+        """Number of word pieces of each word.
+
+        Args:
+            words: Lower-case words.
+
+        Returns:
+            Counts of at least 1.
+        """
+        ...
+
 
 class MiniLMEmbedder:
     """A BERT-like sentence model from a folder, run on the CPU in float32, one text at a time.
@@ -93,6 +104,40 @@ class MiniLMEmbedder:
         if not rows:
             return np.zeros((0, int(self._model.config.hidden_size)), dtype=np.float32)
         return np.stack(rows)
+
+    def remember(self, texts: Sequence[str], batch: int = 64) -> None:
+        """Embeds texts in batches of equal length, for later calls of `encode`.
+
+        No text is padded, but what stands in one batch can still move the last bits of a vector: for a fixed set of
+        texts, such as training examples, and not for turns that are judged.
+
+        Args:
+            texts: Any strings.
+            batch: Most texts in one batch.
+        """
+        import torch
+
+        by_length: dict[int, list[tuple[str, list[int]]]] = {}
+        for head in sorted({text[:MAX_CHARS] for text in texts} - set(self._known)):
+            valid = head.encode("utf-8", "replace").decode("utf-8")
+            ids = self._tokenizer(valid, truncation=True, max_length=self.max_tokens)["input_ids"]
+            by_length.setdefault(len(ids), []).append((head, ids))
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            with torch.inference_mode():
+                for same in by_length.values():
+                    for start in range(0, len(same), batch):
+                        some = same[start : start + batch]
+                        hidden = self._model(input_ids=torch.tensor([ids for _, ids in some])).last_hidden_state
+                        rows = torch.nn.functional.normalize(hidden.mean(dim=1), dim=1).numpy().astype(np.float32)
+                        self._known.update(zip((head for head, _ in some), rows, strict=True))
+        finally:
+            torch.set_num_threads(before)
+
+    def pieces(self, words: list[str]) -> list[int]:
+        """See `Embedder.pieces`."""
+        return [max(1, len(self._tokenizer.tokenize(word))) for word in words]
 
     def _remember(self, text: str, torch: Any) -> FloatArray:
         # The cells of a shard share queries and assistant turns.

@@ -14,6 +14,7 @@ from userturn.report.choices import PAPER, PAPER_MODELS, choices, published
 from userturn.report.data import Numbers, ReportData
 from userturn.report.figures import details
 from userturn.report.inert import finalize, script_json, visible_text
+from userturn.report.judges import judges
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 
@@ -83,9 +84,10 @@ def build_report(data: ReportData) -> str:
         curves=sections.temperature_curves(data.study, numbers),
         effects=sections.effects(data.study, numbers),
         contrasts=sections.effects(data.study, numbers, contrasts=True),
+        likelihood=sections.likelihood(data.study, numbers),
         composition=sections.composition(data.study, numbers),
         transcripts=sections.transcripts(data.transcripts),
-        judges=sections.judges(data.study, data.facts),
+        judges=judges(data.study, data.facts, numbers),
         facts=sections.facts(data.facts),
         choices=choices(data.study, data.facts),
         published=published(data.study),

@@ -78,6 +78,11 @@ _PERTURBATIONS: dict[str, tuple[Status, str, Callable[[Mapping[str, Any]], str]]
         "The paper appends a generic question to the answer (confirmed); its wording is not known.",
         lambda p: f"Appended after a blank line: “{p['question']}”",
     ),
+    "repeated_baseline": (
+        "OURS",
+        "Not in the paper.",
+        lambda p: "The baseline generated once more in a cell of its own: at temperature 0 every text must repeat.",
+    ),
     "instructed": (
         "OURS",
         "Not in the paper: the paper's probe is raw continuation under the user role (inferred).",

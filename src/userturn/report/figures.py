@@ -36,6 +36,76 @@ QUANTITIES: dict[str, tuple[str, str, str]] = {
         "Genuine-followup rate under the perturbation minus the rate under baseline: same items, same temperature.",
         "user turns",
     ),
+    "sensitivity": (
+        "Sensitivity",
+        "Share of the gold set's genuine follow-ups that the judge calls genuine.",
+        "turns of the gold set",
+    ),
+    "specificity": (
+        "Specificity",
+        "Share of the gold set's other turns that the judge does not call genuine. One minus it is the floor.",
+        "turns of the gold set",
+    ),
+    "confusion": (
+        "Confusion",
+        "Share of the gold set's turns with the one label that the judge gives the other.",
+        "turns of the gold set",
+    ),
+    "macro_f1": ("Macro-F1", "Mean of the labels' F1 on the gold set.", "turns of the gold set"),
+    "held_out_sensitivity": (
+        "Sensitivity, held out",
+        "As sensitivity, on held-out conversations with labels known by construction.",
+        "examples",
+    ),
+    "held_out_specificity": (
+        "Specificity, held out",
+        "As specificity, on held-out conversations with labels known by construction.",
+        "examples",
+    ),
+    "held_out_confusion": (
+        "Confusion, held out",
+        "Share of the held-out examples made as the one label that the classifier gives the other.",
+        "examples",
+    ),
+    "held_out_macro_f1": ("Macro-F1, held out", "Mean of the labels' F1 on held-out conversations.", "examples"),
+    "corrected_rate": (
+        "Corrected rate",
+        "The genuine-followup rate with the judge's errors on the gold set taken out (Rogan and Gladen).",
+        "user turns",
+    ),
+    "corrected_effect": (
+        "Corrected effect",
+        "The effect of the perturbation with the judge's errors taken out: the raw effect over sensitivity plus "
+        "specificity minus 1.",
+        "user turns",
+    ),
+    "determinism": (
+        "Determinism",
+        "Share of items whose text at temperature 0 is the same when the baseline is generated once more.",
+        "items",
+    ),
+    "role_log_odds": (
+        "User role against assistant role",
+        "Log-probability of known texts under the user header minus that under the assistant header, after the same "
+        "context, per token; above 0 the model takes the text for a user's. No judge is involved.",
+        "texts",
+    ),
+    "role_share": (
+        "Likelier under the user role",
+        "Share of the known texts that the model finds likelier under the user header than under the assistant's.",
+        "texts",
+    ),
+    "grounding": (
+        "Own answer against another",
+        "Log-probability of known texts after the item's own answer minus that after another item's answer, both "
+        "under the user header, per token; above 0 the text is tied to the answer. No judge is involved.",
+        "texts",
+    ),
+    "grounding_share": (
+        "Likelier after the own answer",
+        "Share of the known texts that the model finds likelier after the item's own answer than after another's.",
+        "texts",
+    ),
     "label_share": (
         "Share of a label",
         "Share of the judged user turns that carry this label.",
@@ -62,7 +132,7 @@ def format_value(value: float, decimals: int, *, signed: bool = False) -> str:
 
 
 def _value(row: Row, value: float) -> str:
-    return format_value(value, int(row["decimals"]), signed=row["unit"].startswith("difference"))
+    return format_value(value, int(row["decimals"]), signed=row["unit"].startswith(("difference", "nats")))
 
 
 def _pair(row: Row, low: float, high: float) -> str:

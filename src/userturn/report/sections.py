@@ -9,7 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from userturn.config.perturbations import CONTROLS
-from userturn.judges.labels import DEFINITIONS, LABELS
+from userturn.judges.labels import LABELS
 from userturn.report import plots
 from userturn.report.data import Numbers, Row
 from userturn.report.figures import is_zero, number, p_number
@@ -162,7 +162,7 @@ def temperature_curves(study: Mapping[str, Any], numbers: Numbers) -> View:
 
 
 #: Kinds that do not change the context of the probe: the instructed contrast, and turns that are known.
-CONTRASTS = CONTROLS | {"instructed"}
+CONTRASTS = CONTROLS | {"instructed", "repeated_baseline"}
 
 
 def effects(study: Mapping[str, Any], numbers: Numbers, *, contrasts: bool = False) -> View:
@@ -257,6 +257,36 @@ def composition(study: Mapping[str, Any], numbers: Numbers) -> View:
     return {"models": models, "legend": legend, "labels": [words(label) for label in LABELS]}
 
 
+def likelihood(study: Mapping[str, Any], numbers: Numbers) -> list[View]:
+    """Known texts under two roles and after two answers: a table a model, empty where nothing was scored."""
+    config = study["probe"].get("likelihood")
+    models = []
+    for model in study["models"] if config else ():
+        rows = []
+        for dataset in study["datasets"]:
+            for control in config["controls"]:
+                found = {
+                    quantity: numbers.get(quantity, model, dataset, control)
+                    for quantity in ("role_log_odds", "role_share", "grounding", "grounding_share")
+                }
+                if found["role_log_odds"] is None:
+                    continue
+                rows.append(
+                    {
+                        "dataset": dataset,
+                        "text": words(control),
+                        "odds": number(found["role_log_odds"], "interval"),
+                        "user": number(found["role_share"], "count"),
+                        "grounding": number(found["grounding"], "interval", missing="–"),
+                        "own": number(found["grounding_share"], "count", missing="–"),
+                        "p": p_number(found["grounding"]),
+                    }
+                )
+        if rows:
+            models.append({"model": model, "rows": rows})
+    return models
+
+
 def _segments(shares: Mapping[str, Row | None], unscored: Row | None) -> tuple[plots.Segment, ...]:
     # shares are of the judged turns; the bar shows all turns
     without = float(unscored["value"]) if unscored is not None and _defined(unscored) else 0.0
@@ -297,7 +327,12 @@ def _transcript(row: Row) -> View:
         "sample": int(row["sample"]),
         "label": label,
         "colour": plots.label_class(LABELS.index(label) if label in LABELS else UNSCORED_COLOUR),
-        "excerpt": excerpt(str(row["text"])) if str(row["text"]).strip() else Markup("<i>empty</i>"),
+        "withheld": bool(row.get("withheld")),
+        "excerpt": Markup("<i>text withheld</i>")
+        if row.get("withheld")
+        else excerpt(str(row["text"]))
+        if str(row["text"]).strip()
+        else Markup("<i>empty</i>"),
         "messages": [(str(m["role"]), visible(str(m["content"]))) for m in row["messages"]],
         "text": visible(str(row["text"])),
         "finish_reason": str(row["finish_reason"]),
@@ -337,27 +372,6 @@ def facts(known: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
         ]
     ]
     return [table for table in tables if table[1]]
-
-
-def judges(study: Mapping[str, Any], known: Mapping[str, Any]) -> View:
-    """Which judges labelled the turns, and what the labels mean."""
-    rows = [
-        {
-            "name": name,
-            "kind": config["kind"],
-            "version": str(known["judges"].get(name, {}).get("version", "not recorded")),
-            # not known to be validated is not validated
-            "provisional": bool(known["judges"].get(name, {}).get("provisional", True)),
-            "reported": name == study["reported_judge"],
-        }
-        for name, config in study["judges"].items()
-    ]
-    return {
-        "rows": rows,
-        "reported": study["reported_judge"],
-        "provisional": any(row["provisional"] and row["reported"] for row in rows),
-        "definitions": [(plots.label_class(i), words(label), DEFINITIONS[label]) for i, label in enumerate(LABELS)],
-    }
 
 
 def others(numbers: Numbers) -> list[View]:

@@ -25,6 +25,15 @@ class Spec(job.JobSpec):
 
     judge: str
     cells: tuple[CellSpec, ...]
+    scored: tuple[tuple[str, str], ...]
+    """Models and datasets whose known user turns were scored (likelihood)."""
+    repeated: tuple[str, ...]
+    """Keys of cells that generate the baseline at temperature 0 once more."""
+    judges: tuple[str, ...]
+    trained: tuple[str, ...]
+    """Judges that were trained in the workflow."""
+    measured: tuple[str, ...]
+    """Judges whose labels of the gold set are there."""
     statistics: Statistics
     seed: int
 
@@ -44,7 +53,16 @@ def run(spec: Spec, job: job.Job) -> None:
         seed=spec.seed,
         confirmatory=tuple(spec.statistics.confirmatory),
     )
-    numbers = assemble(cells, settings, read)
+    numbers = assemble(
+        cells,
+        settings,
+        read,
+        scored=spec.scored,
+        repeated=[cell for cell in cells if cell.key in spec.repeated],
+        judges=spec.judges,
+        trained=spec.trained,
+        measured=spec.measured,
+    )
     write_jsonl(layout.NUMBERS, numbers)
     job.wrote(layout.NUMBERS)
     job.say(f"{len(numbers)} numbers")

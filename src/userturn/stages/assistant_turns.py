@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from userturn import job, layout
 from userturn.artefacts import read_jsonl, write_jsonl
+from userturn.config.endpoint import ModelEndpoint
 from userturn.config.engine import EngineConfig
-from userturn.engine import vllm
 from userturn.engine.generation import CellRequest, Generator, Prompted
-from userturn.engine.interface import SamplingParameters, identity
+from userturn.engine.interface import SamplingParameters
+from userturn.engine.open import open_engine
 from userturn.engine.store import CellStore
-from userturn.probing import RendererSpec, template_facts, weights_sha256
+from userturn.probing import RendererSpec, template_facts
 
 
 class Spec(job.JobSpec):
@@ -19,6 +20,8 @@ class Spec(job.JobSpec):
     datasets: tuple[str, ...]
     renderer: RendererSpec
     engine: EngineConfig
+    endpoint: ModelEndpoint | None = None
+    """Where the model is served; null where it is loaded here."""
     max_tokens: int
     seed: int
     lock_sha256: str
@@ -32,13 +35,8 @@ def run(spec: Spec, job: job.Job) -> None:
         max_tokens=spec.max_tokens,
         stop_token_ids=renderer.format.assistant_stop_token_ids,
     )
-    what = identity(spec.engine.model_dump(mode="json"), vllm.versions(), weights_sha256(spec.model))
-    generator = Generator(
-        lambda: vllm.VllmEngine(layout.model_folder(spec.model), spec.engine, job.threads),
-        CellStore(layout.cell_store()),
-        {**what, "lock_sha256": spec.lock_sha256},
-        together=spec.engine.max_sequences if spec.engine.batch_invariant else 0,
-    )
+    engine = open_engine(spec.model, spec.engine, spec.endpoint, threads=job.threads, lock_sha256=spec.lock_sha256)
+    generator = Generator(engine.load, CellStore(layout.cell_store()), engine.identity, together=engine.together)
     items = {dataset: read_jsonl(layout.dataset(dataset)) for dataset in spec.datasets}
     prompts = {
         dataset: {row["item"]: renderer.assistant_prompt(row["messages"]) for row in rows}
@@ -64,7 +62,7 @@ def run(spec: Spec, job: job.Job) -> None:
     job.reads(layout.model(spec.model))
     job.say(f"generated {len(generator.generated)} cells, took {len(items) - len(generator.generated)} from the store")
     job.facts = {
-        "engine": {**what, "flags": vllm.flags(spec.engine)},
+        "engine": engine.facts,
         "template": template_facts(renderer.format),
         "sampling": sampling.facts(),
     }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Literal
 
 from userturn import job, layout
 from userturn.artefacts import Row, read_json, read_jsonl, write_jsonl
-from userturn.judges.embedding import MiniLMEmbedder
+from userturn.config.judging import JudgeConfig
 from userturn.judges.labels import Judge, Turn
-from userturn.judges.provisional import ProvisionalJudge
+from userturn.judges.opening import facts, open_judge
+from userturn.judges.people import PeopleJudge
 
 
 class CellSpec(job.JobSpec):
@@ -25,9 +25,10 @@ class Spec(job.JobSpec):
     """One judge and one shard."""
 
     judge: str
-    kind: Literal["provisional"]
+    config: JudgeConfig
     model: str
     cells: tuple[CellSpec, ...]
+    seed: int
 
 
 def turn(item: Row, context: Row, user_turn: Row) -> Turn:
@@ -40,9 +41,16 @@ def turn(item: Row, context: Row, user_turn: Row) -> Turn:
     )
 
 
+def _of_cell(judge: Judge, model: str, cell: CellSpec) -> Judge:
+    """People label turns, not texts: only the labels of the cell count."""
+    if isinstance(judge, PeopleJudge):
+        return judge.of_cell(model, cell.dataset, cell.perturbation, cell.temperature)
+    return judge
+
+
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/judgements/{judge}/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
-    judge: Judge = ProvisionalJudge(MiniLMEmbedder(layout.embedder_folder(spec.judge)))
+    judge = open_judge(spec.judge, spec.config, spec.seed, job)
     progress = job.progress(len(spec.cells), f"{spec.judge}: cells judged")
     for cell in spec.cells:
         temperature = layout.temperature_key(cell.temperature)
@@ -53,7 +61,8 @@ def run(spec: Spec, job: job.Job) -> None:
         )
         items, contexts = ({row["item"]: row for row in read_jsonl(path)} for path in sources[:2])
         turns = read_jsonl(sources[2])
-        labels = judge.judge([turn(items[row["item"]], contexts[row["item"]], row) for row in turns])
+        shown = [turn(items[row["item"]], contexts[row["item"]], row) for row in turns]
+        labels = _of_cell(judge, spec.model, cell).judge(shown)
         path = layout.judgements(spec.judge, spec.model, cell.dataset, cell.perturbation, temperature)
         write_jsonl(
             path,
@@ -66,11 +75,8 @@ def run(spec: Spec, job: job.Job) -> None:
         job.wrote(path)
         progress.advance(1, f"{cell.dataset}/{cell.perturbation}/{temperature}")
     progress.close()
-    job.reads(layout.embedder(spec.judge))
-    job.facts = {
-        "judge": {"name": judge.name, "version": judge.version, "provisional": judge.provisional},
-        "embedder": read_json(layout.embedder(spec.judge)),
-    }
+    model = read_json(layout.judge_model(spec.judge)) if spec.config.weights is not None else None
+    job.facts = {"judge": facts(judge, job), "model": model}
 
 
 if __name__ == "__main__":

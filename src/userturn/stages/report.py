@@ -15,6 +15,9 @@ from userturn.report.build import build_report
 from userturn.report.data import ReportData
 from userturn.seeds import derive
 
+#: What a page shows of a dataset whose owners ask that no item be published as plain text.
+WITHHELD: Row = {"prompt": "", "messages": [], "changes": {}, "text": ""}
+
 
 class Spec(job.JobSpec, Study):
     """The whole study: the page shows all of it."""
@@ -34,9 +37,18 @@ def transcripts(study: Study, cell: grid.Cell, job: job.Job) -> Iterator[Row]:
     turns = {(row["item"], row["sample"]): row for row in read_jsonl(paths[1])}
     labels = {(row["item"], row["sample"]): row for row in read_jsonl(paths[2])}
     ranked = sorted(turns, key=lambda turn: derive(study.seed, "transcript", cell.key, *turn))
+    shown = study.datasets[cell.dataset].shows_items
     for item, sample in ranked[: study.report.transcripts_per_cell]:
         context, label = contexts[item], labels[item, sample]
-        yield {
+        texts = {
+            "prompt": context["prompt"],
+            "messages": context["messages"],
+            "changes": context["changes"],
+            "text": turns[item, sample]["text"],
+        }
+        # a user turn may restate its item
+        yield (texts if shown else WITHHELD) | {
+            "withheld": not shown,
             "cell": cell.key,
             "model": cell.model,
             "dataset": cell.dataset,
@@ -44,10 +56,6 @@ def transcripts(study: Study, cell: grid.Cell, job: job.Job) -> Iterator[Row]:
             "temperature": cell.temperature,
             "item": item,
             "sample": sample,
-            "prompt": context["prompt"],
-            "messages": context["messages"],
-            "changes": context["changes"],
-            "text": turns[item, sample]["text"],
             "finish_reason": turns[item, sample]["finish_reason"],
             "label": label["label"],
             "state": label["state"],

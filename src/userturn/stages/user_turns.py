@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from userturn import job, layout
 from userturn.artefacts import Row, read_jsonl, write_jsonl
+from userturn.config.endpoint import ModelEndpoint
 from userturn.config.engine import EngineConfig
 from userturn.config.perturbations import CONTROLS
 from userturn.config.sampling import Sampling
-from userturn.engine import vllm
 from userturn.engine.generation import CellRequest, Generator, Prompted
-from userturn.engine.interface import SamplingParameters, identity
+from userturn.engine.interface import SamplingParameters
+from userturn.engine.open import open_engine
 from userturn.engine.store import CellStore
-from userturn.probing import RendererSpec, template_facts, weights_sha256
+from userturn.probing import RendererSpec, template_facts
 from userturn.render import Renderer
 
 
@@ -39,7 +40,10 @@ class Spec(job.JobSpec):
     cells: tuple[CellSpec, ...]
     renderer: RendererSpec
     engine: EngineConfig
-    sampling: Sampling
+    endpoint: ModelEndpoint | None = None
+    """Where the model is served; null where it is loaded here."""
+    sampling: Mapping[str, Sampling]
+    """By temperature, as `layout.temperature_key` spells it."""
     seed: int
     lock_sha256: str
 
@@ -64,11 +68,12 @@ def requested(spec: Spec, cell: CellSpec, contexts: Iterable[Row], renderer: Ren
     """What the engine is asked for one cell."""
     format = renderer.format
     stops = format.assistant_stop_token_ids if cell.kind == "instructed" else format.stop_token_ids
+    sampling = spec.sampling[layout.temperature_key(cell.temperature)]
     return CellRequest(
         key=cell.key(spec.model),
         prompted=tuple(Prompted(row["item"], tuple(row["prompt_token_ids"])) for row in contexts),
         samples=cell.samples,
-        sampling=SamplingParameters(temperature=cell.temperature, stop_token_ids=stops, **spec.sampling.model_dump()),
+        sampling=SamplingParameters(temperature=cell.temperature, stop_token_ids=stops, **sampling.model_dump()),
         study_seed=spec.seed,
     )
 
@@ -76,13 +81,8 @@ def requested(spec: Spec, cell: CellSpec, contexts: Iterable[Row], renderer: Ren
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/user_turns/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
     renderer = spec.renderer.load(spec.model)
-    what = identity(spec.engine.model_dump(mode="json"), vllm.versions(), weights_sha256(spec.model))
-    generator = Generator(
-        lambda: vllm.VllmEngine(layout.model_folder(spec.model), spec.engine, job.threads),
-        CellStore(layout.cell_store()),
-        {**what, "lock_sha256": spec.lock_sha256},
-        together=spec.engine.max_sequences if spec.engine.batch_invariant else 0,
-    )
+    engine = open_engine(spec.model, spec.engine, spec.endpoint, threads=job.threads, lock_sha256=spec.lock_sha256)
+    generator = Generator(engine.load, CellStore(layout.cell_store()), engine.identity, together=engine.together)
 
     @cache
     def contexts(dataset: str, perturbation: str) -> list[Row]:
@@ -119,7 +119,7 @@ def run(spec: Spec, job: job.Job) -> None:
         f"generated {len(generator.generated)} cells, took {len(requests) - len(generator.generated)} from the store"
     )
     job.facts = {
-        "engine": {**what, "flags": vllm.flags(spec.engine)},
+        "engine": engine.facts,
         "template": template_facts(renderer.format),
         "cells": facts,
     }
