@@ -22,8 +22,8 @@ check-report: setup-dev ## check what `make report` wrote
 	$(DEV)/python -m pytest -m main_job tests/main_job
 
 lint: setup setup-dev ## ruff, mypy (strict), snakefmt, snakemake --lint
-	$(DEV)/ruff check src tests benchmarks
-	$(DEV)/ruff format --check src tests benchmarks
+	$(DEV)/ruff check src tests benchmarks gold
+	$(DEV)/ruff format --check src tests benchmarks gold
 	$(DEV)/mypy
 	$(DEV)/snakefmt --check Snakefile rules
 	$(DEV)/snakemake --lint

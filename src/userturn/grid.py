@@ -106,6 +106,9 @@ def judges_with(study: Study, *, model: bool = False, trained: bool = False, gol
 
 def judge_needs(study: Study, judge: str) -> list[Path]:
     """What must be there before a judge can label anything."""
+    config = study.judges[judge]
+    if config.kind == "people":
+        return [Path(config.labels)]
     needs = [layout.judge_model(judge)] if judge in judges_with(study, model=True) else []
     if judge in judges_with(study, trained=True):
         needs += [layout.judge_examples(judge), layout.judge_fluency(judge), layout.judge_validation(judge)]

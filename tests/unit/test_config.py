@@ -246,3 +246,46 @@ def test_cells_that_repeat_the_baseline_are_paired_with_it(config: dict[str, Any
     pairs = grid.repeated(Study.model_validate(config))
     assert [(base.perturbation, again.perturbation) for base, again in pairs] == 3 * [("baseline", "repeated_baseline")]
     assert all(base.dataset == again.dataset and again.temperature == 0 for base, again in pairs)
+
+
+# --- judges
+
+
+def llm_judge(**transport: Any) -> dict[str, Any]:
+    return {"kind": "llm", "transport": transport}
+
+
+def test_a_judge_is_never_the_model_it_judges(config: dict[str, Any]) -> None:
+    source = config["models"]["smollm2-135m-instruct"]["source"]
+    config["judges"]["self"] = llm_judge(kind="offline", source=source)
+    with pytest.raises(ConfigError, match=r"judges\.self.*would judge itself.*allow_self_judging"):
+        validate(config)
+    config["judges"]["self"]["allow_self_judging"] = True
+    assert validate(config).judges["self"].weights is not None
+
+
+def test_a_served_judge_is_never_the_served_model(config: dict[str, Any]) -> None:
+    config["probe"]["likelihood"] = None
+    config["models"]["smollm2-135m-instruct"] |= {
+        "endpoint": {"base_url": "http://127.0.0.1:1/v1", "model": "m"},
+        "resources": None,
+    }
+    config["judges"]["served"] = llm_judge(kind="endpoint", base_url="http://127.0.0.1:2/v1", model="m")
+    with pytest.raises(ConfigError, match="would judge itself"):
+        validate(config)
+    config["judges"]["served"]["transport"]["model"] = "another"
+    assert validate(config).judges["served"].weights is None
+
+
+def test_what_each_kind_of_judge_needs(config: dict[str, Any]) -> None:
+    config["judges"] |= {
+        "people": {"kind": "people", "labels": "labels/people/labels.jsonl"},
+        "served": llm_judge(kind="endpoint", base_url="http://127.0.0.1:2/v1", model="m"),
+    }
+    study = validate(config)
+    assert grid.judge_needs(study, "people") == [Path("labels/people/labels.jsonl")]
+    assert grid.judge_needs(study, "served") == []
+    assert [path.name for path in grid.judge_needs(study, "provisional")] == ["model.json"]
+    assert len(grid.judge_needs(study, "embedded")) == 4
+    assert grid.judges_with(study, gold=True) == ["embedded", "provisional", "served"]
+    assert grid.judges_with(study, model=True) == ["embedded", "provisional"]

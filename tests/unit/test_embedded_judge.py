@@ -29,10 +29,12 @@ from userturn.judges.embedded.vectors import SENTENCES, pieces, texts, vectors
 from userturn.judges.embedding import FloatArray, MiniLMEmbedder
 from userturn.judges.labels import LABELS, Judge, Turn
 
-ROWS: list[dict[str, Any]] = [
+ALL_ROWS: list[dict[str, Any]] = [
     json.loads(line)
-    for line in (Path(__file__).parents[2] / "training/conversations.jsonl").read_text("utf-8").split("\n")[:12]
+    for line in (Path(__file__).parents[2] / "training/conversations.jsonl").read_text("utf-8").split("\n")
+    if line
 ]
+ROWS = ALL_ROWS[:12]
 SEED = 7
 
 
@@ -76,6 +78,12 @@ def fluency(conversations: list[Conversation]) -> Fluency:
 def data(examples: list[Example], fluency: Fluency) -> Data:
     names, x = vectors([one.turn for one in examples], WordEmbedder(), fluency)
     return store.data(store.rows(examples, names, x.tolist()))
+
+
+@pytest.fixture(scope="module")
+def few(data: Data) -> Data:
+    """Enough to fit a judge on whose opinion is not asked for."""
+    return data.take(np.arange(len(data.y)) % 6 == 0)
 
 
 # Conversations
@@ -133,9 +141,13 @@ def said(*turns: str) -> list[dict[str, str]]:
         (["u1"], {"human_answer": "h", "human_followup": "f"}, [("1", "h", "f", ())]),
         (["u1"], {"human_followup": "f"}, []),
         (["u1"], {"human_answer": "h", "human_followup": None}, []),
-        (["u1", "a1", "u2"], {"human_answer": "h", "human_followup": "f"}, [("1", "1", "2", ("h",)), ("2", "h", "f", ())]),
+        (
+            ["u1", "a1", "u2"],
+            {"human_answer": "h", "human_followup": "f"},
+            [("1", "1", "2", ("h",)), ("2", "h", "f", ())],
+        ),
     ],
-)  # fmt: skip
+)
 def test_exchanges_of_people(messages: list[str], meta: dict[str, Any], found: list[tuple[Any, ...]]) -> None:
     assert list(human([("id", said(*messages), meta)])) == [  # type: ignore[list-item]
         Conversation("id", query, answer, (followup,), assistant_voice=voice)
@@ -234,7 +246,7 @@ def test_too_few_conversations_are_refused(ids: str) -> None:
         construct(found, SEED)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=40).filter(str.strip), min_size=9, max_size=9), st.integers(0, 2**32))
 def test_any_texts_give_examples_with_text(some: list[str], seed: int) -> None:
     found = [Conversation(str(i), *some[3 * i : 3 * i + 2], (some[3 * i + 2],)) for i in range(3)]  # type: ignore[arg-type]
@@ -282,16 +294,16 @@ def test_counts_by_hand() -> None:
     assert mean == worst == pytest.approx(-np.mean(np.log(expected)))
 
 
-def test_word_salad_is_more_surprising_than_the_sentence(fluency: Fluency, conversations: list[Conversation]) -> None:
+def test_word_salad_is_more_surprising_than_the_sentence() -> None:
+    """Counted on other conversations than those that it is asked about."""
+    counted = Fluency.of(text for row in ALL_ROWS[12:] for text in (row["query"], row["answer"], *row["followups"]))
     rng = random.Random(3)
-    wins = total = 0
-    for one in conversations:
-        for text in one.new_tasks:  # not counted by the fixture
-            words = text.split()
-            total += 1
-            wins += fluency.surprise(" ".join(rng.sample(words, len(words))))[0] > fluency.surprise(text)[0]
-    assert total > 12
-    assert wins / total > 0.9
+    plain = [text for row in ROWS for text in (row["query"], *row["new_tasks"])]
+    salad = [" ".join(rng.sample(text.split(), len(text.split()))) for text in plain]
+    more = [counted.surprise(broken)[0] - counted.surprise(text)[0] for text, broken in zip(plain, salad, strict=True)]
+    assert len(more) > 24
+    assert np.mean(np.array(more) > 0) >= 0.9
+    assert np.mean(more) > 0.2
 
 
 def test_nothing_is_rarer_than_a_word_that_was_never_seen(fluency: Fluency) -> None:
@@ -300,7 +312,7 @@ def test_nothing_is_rarer_than_a_word_that_was_never_seen(fluency: Fluency) -> N
     assert fluency.rarity("zyxish") == pytest.approx(math.log(fluency.n_documents + 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=300))
 def test_surprise_is_finite_and_the_worst_stretch_is_no_better_than_the_mean(text: str) -> None:
     mean, worst = Fluency.of(["the loaf is in the oven", "the loaf is good"]).surprise(text)
@@ -377,6 +389,7 @@ def test_no_turns_have_no_features(fluency: Fluency) -> None:
     assert (names, len(x)) == ([], 0)
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 60))
 def test_pieces_are_few_and_spread_over_the_answer(n: int) -> None:
     found = pieces(" ".join(f"Sentence number {i}." for i in range(n)))
@@ -402,10 +415,7 @@ def test_all_that_is_compared_is_embedded_ahead() -> None:
 @given(st.lists(st.text("abcdef", min_size=1, max_size=3), max_size=40), st.integers(0, 2**40))
 def test_a_conversation_is_held_out_as_a_whole(groups: list[str], seed: int) -> None:
     out = classifiers.held_out(groups, seed)
-    inside, outside = ({g for g, o in zip(groups, out, strict=True) if o is side} for side in (False, True))
-    assert not {g for g, o in zip(groups, out.tolist(), strict=True) if not o} & {
-        g for g, o in zip(groups, out.tolist(), strict=True) if o
-    }
+    inside, outside = ({g for g, o in zip(groups, out.tolist(), strict=True) if o is side} for side in (False, True))
     assert not inside & outside
     assert (classifiers.held_out([*groups, "another"], seed)[: len(groups)] == out).all()
 
@@ -458,12 +468,11 @@ def test_genuine_wins_at_its_threshold_alone() -> None:
     assert Fitted(Known(), 0.2).labels(np.array([[0.5, 0.25, 0.25]])) == ["genuine_followup"]
 
 
-@pytest.mark.parametrize("name", ["logistic", "boosted"])
-def test_a_fit_is_deterministic_and_learns(name: str, data: Data) -> None:
+def test_a_fit_is_deterministic_and_learns(data: Data) -> None:
     out = classifiers.held_out(data.groups.tolist(), SEED)
     inside, outside = data.take(~out), data.take(out)
     assert len(outside.y) > 40
-    first, again = (classifiers.fit(name, inside, SEED) for _ in range(2))
+    first, again = (classifiers.fit("logistic", inside, SEED) for _ in range(2))
     assert first.threshold == again.threshold
     found = first.probabilities(outside.x)
     assert (found == again.probabilities(outside.x)).all()
@@ -474,6 +483,15 @@ def test_a_fit_is_deterministic_and_learns(name: str, data: Data) -> None:
     assert scores["specificity"] > 0.85
 
 
+@pytest.mark.parametrize("name", classifiers.CANDIDATES)
+def test_a_candidate_depends_on_its_seed_and_no_global_state(name: str, few: Data) -> None:
+    found = []
+    for other in (1, 2):
+        np.random.seed(other)
+        found.append(classifiers.CANDIDATES[name](SEED).fit(few.x, few.y).predict_proba(few.x))
+    assert (found[0] == found[1]).all()
+
+
 def test_scores_by_hand() -> None:
     g, u, d = "genuine_followup", "unrelated", "degenerate"
     found = classifiers.scores([g, g, g, u, u, d], [g, g, u, u, g, "generic"])
@@ -482,11 +500,14 @@ def test_scores_by_hand() -> None:
 
 
 def test_a_complex_classifier_has_to_win_clearly(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.dummy import DummyClassifier
+
     f1 = iter([0.60, 0.62, 0.64, 0.60, 0.64, 0.66])
-    monkeypatch.setattr(classifiers, "CANDIDATES", {n: classifiers.logistic for n in classifiers.CANDIDATES})
+    names = ("simple", "middle", "complex")
+    monkeypatch.setattr(classifiers, "CANDIDATES", dict.fromkeys(names, lambda _: DummyClassifier()))
     monkeypatch.setattr(classifiers, "scores", lambda *_: {"macro_f1": next(f1)})
     first, second = (classifiers.compare(data, SEED) for _ in range(2))
-    assert (first.kept, second.kept) == ("boosted", "forest")
+    assert (first.kept, second.kept) == ("complex", "middle")
     assert first.held_out == np.flatnonzero(classifiers.held_out(data.groups.tolist(), SEED)).tolist()
     assert {len(labels) for labels in first.given.values()} == {len(first.held_out)}
 
@@ -529,16 +550,16 @@ def judge(data: Data, fluency: Fluency) -> EmbeddedJudge:
 
 def test_it_is_a_judge_of_a_version(judge: EmbeddedJudge) -> None:
     assert isinstance(judge, Judge)
-    assert (judge.name, judge.provisional, judge.version) == ("embedded", False, "sha256:abc")
+    assert (judge.name, judge.version) == ("embedded", "sha256:abc")
     assert judge.judge([]) == []
 
 
-def test_program_rules_come_first(data: Data, fluency: Fluency) -> None:
+def test_program_rules_come_first(few: Data, fluency: Fluency) -> None:
     class Refusing(WordEmbedder):
         def encode(self, texts: list[str]) -> FloatArray:
             raise AssertionError("no text needs to be embedded")
 
-    judge = EmbeddedJudge(data, "logistic", SEED, Refusing(), fluency, "v")
+    judge = EmbeddedJudge(few, "logistic", SEED, Refusing(), fluency, "v")
     texts = ["", "bake the loaf and " * 6, "Thanks<|im_end|>", "xqzv bnmk wrtz pqgh jkxq"]
     found = judge.judge([Turn("query", None, text, "stop") for text in texts])
     assert [one.label for one in found] == ["degenerate"] * 4
@@ -601,12 +622,12 @@ class Broken(WordEmbedder):
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("where", ["text", "query", "answer", "sentence"])
 def test_a_similarity_that_is_no_number_leaves_that_turn_unscored(
-    where: str, value: float, data: Data, fluency: Fluency
+    where: str, value: float, few: Data, fluency: Fluency
 ) -> None:
     one = TURNS[0]
     assert one.answer is not None
     on = {"text": one.text, "query": one.query, "answer": one.answer, "sentence": pieces(one.answer)[-1]}[where]
-    judge = EmbeddedJudge(data, "logistic", SEED, Broken(on=(on,), value=value), fluency, "v")
+    judge = EmbeddedJudge(few, "logistic", SEED, Broken(on=(on,), value=value), fluency, "v")
     found = judge.judge([one, TURNS[3], replace(one, text="")])
     assert (found[0].state, found[0].label) == ("unscored", None)
     assert found[0].evidence == {"rule": "classifier", "cause": "similarity_not_finite"}
@@ -614,8 +635,8 @@ def test_a_similarity_that_is_no_number_leaves_that_turn_unscored(
     assert found[2].label == "degenerate"
 
 
-def test_examples_of_other_features_are_refused(data: Data, fluency: Fluency) -> None:
-    other = replace(data, names=tuple(reversed(data.names)))
+def test_examples_of_other_features_are_refused(few: Data, fluency: Fluency) -> None:
+    other = replace(few, names=tuple(reversed(few.names)))
     with pytest.raises(AssertionError, match="the features are those of the examples"):
         EmbeddedJudge(other, "logistic", SEED, WordEmbedder(), fluency, "v").judge(TURNS)
 
@@ -624,15 +645,16 @@ def test_examples_of_other_features_are_refused(data: Data, fluency: Fluency) ->
 def test_with_the_sentence_model_followups_are_told_from_those_of_other_conversations(
     minilm: MiniLMEmbedder, conversations: list[Conversation], examples: list[Example], fluency: Fluency
 ) -> None:
-    """Fitted on eight conversations, asked about the four others."""
-    known = [one for one in examples if one.group in {c.id for c in conversations[:8]}]
+    """Fitted on five conversations, asked about others."""
+    known = [one for one in examples if one.group in {c.id for c in conversations[:5]}]
     minilm.remember(texts([one.turn for one in known]))
     names, x = vectors([one.turn for one in known], minilm, fluency)
-    fitted = store.data(store.rows(known, names, x.tolist()))
-    judge = EmbeddedJudge(fitted, "logistic", SEED, minilm, fluency, "v")
-    rest = conversations[8:]
+    judge = EmbeddedJudge(store.data(store.rows(known, names, x.tolist())), "logistic", SEED, minilm, fluency, "v")
+    rest = conversations[5:9]
     own = [Turn(one.query, one.answer, text, "stop") for one in rest for text in one.followups]
     moved = [replace(turn, text=own[(i + len(own) // 2) % len(own)].text) for i, turn in enumerate(own)]
-    hits, false = (sum(j.label == "genuine_followup" for j in judge.judge(turns)) for turns in (own, moved))
-    assert hits > len(own) / 3
-    assert false < len(own) / 6
+    ours, theirs = (
+        np.mean([one.evidence["probability"]["genuine_followup"] for one in judge.judge(turns)])  # type: ignore[index,call-overload]
+        for turns in (own, moved)
+    )
+    assert ours > 3 * theirs

@@ -37,7 +37,8 @@ DEFINITIONS: Mapping[Label, str] = MappingProxyType(
         "how the roles are cast.",
         "generic": "A user could say it, but it fits any conversation: thanks, greetings, 'what else?'.",
         "unrelated": "It concerns neither the query nor the assistant turn shown: a new problem or topic.",
-        "degenerate": "No usable text: empty, a loop, gibberish, template tokens. Decided by program alone.",
+        "degenerate": "No usable text: empty, a loop, gibberish, words that form no message, template tokens. "
+        "Rules of a program decide first.",
     }
 )
 

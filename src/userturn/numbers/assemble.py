@@ -112,6 +112,14 @@ def _cell_numbers(cell: CellName, judgements: Sequence[Row], settings: Settings)
         ((row["item"], row["state"] == "unscored") for row in judgements),
         {"column": "state", "positive": "unscored"},
     )
+    # a judge that claims what a turn reacts to, and is checked
+    grounded = [row for row in judgements if row["label"] == GENUINE and "grounding" in row.get("evidence", {})]
+    if grounded:
+        yield share(
+            f"grounded_share/{cell.key}",
+            ((row["item"], row["evidence"]["grounding"] == "verified") for row in grounded),
+            {"label": GENUINE, "column": "evidence.grounding", "positive": "verified"},
+        )
     for label in LABELS:
         yield share(
             f"label_share/{cell.key}/{label}",

@@ -17,6 +17,7 @@ from userturn.statistics import (
     ItemCounts,
     agreement,
     corrected_effect,
+    false_positive_floor,
     macro_f1,
     rate,
     rogan_gladen,
@@ -72,6 +73,18 @@ def _scored(
     others = [row for row in rows if row.truth != GENUINE]
     yield share(f"{quantity}sensitivity/{judge}", genuine, GENUINE, GENUINE)
     yield share(f"{quantity}specificity/{judge}", others, GENUINE, f"not {GENUINE}", right=False)
+    called = [(row.given != GENUINE, row.given is not None) for row in others]
+    known = (sum(right for right, scored in called if scored), sum(scored for _, scored in called))
+    id = f"{quantity}floor/{judge}"
+    yield number(
+        id,
+        {"judge": judge},
+        false_positive_floor(known, level=settings.level),
+        settings,
+        unit="proportion",
+        sources=sources,
+        selector={"known": f"not {GENUINE}", "column": "label", "positive": GENUINE},
+    )
     for truth in LABELS:
         of = [row for row in rows if row.truth == truth]
         for given in LABELS if of else ():

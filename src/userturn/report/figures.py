@@ -46,6 +46,21 @@ QUANTITIES: dict[str, tuple[str, str, str]] = {
         "Share of the gold set's other turns that the judge does not call genuine. One minus it is the floor.",
         "turns of the gold set",
     ),
+    "floor": (
+        "Floor",
+        "Share of the gold set's other turns that the judge calls genuine: the rate it reports where the truth is 0.",
+        "turns of the gold set",
+    ),
+    "held_out_floor": (
+        "Floor, held out",
+        "Share of the held-out examples of other labels that the classifier calls genuine.",
+        "examples",
+    ),
+    "grounded_share": (
+        "Grounded",
+        "Share of the turns called genuine for which the judge quoted words that are in the assistant turn.",
+        "user turns",
+    ),
     "confusion": (
         "Confusion",
         "Share of the gold set's turns with the one label that the judge gives the other.",

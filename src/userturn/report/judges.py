@@ -29,6 +29,7 @@ def judges(study: Mapping[str, Any], known: Mapping[str, Any], numbers: Numbers)
             "itself": _judges_itself(config, study),
             "sensitivity": number(numbers.get("sensitivity", name)),
             "specificity": number(numbers.get("specificity", name)),
+            "floor": number(numbers.get("floor", name)),
             "macro_f1": number(numbers.get("macro_f1", name), "interval"),
         }
         for name, config in study["judges"].items()
@@ -96,6 +97,7 @@ def _held_out(study: Mapping[str, Any], numbers: Numbers) -> list[View]:
             "classifier": name,
             "sensitivity": number(numbers.get("held_out_sensitivity", judge, name)),
             "specificity": number(numbers.get("held_out_specificity", judge, name)),
+            "floor": number(numbers.get("held_out_floor", judge, name)),
             "macro_f1": number(numbers.get("held_out_macro_f1", judge, name), "interval"),
         }
         for judge in study["judges"]
