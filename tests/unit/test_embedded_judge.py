@@ -460,12 +460,12 @@ class Known:
 
 
 def test_genuine_wins_at_its_threshold_alone() -> None:
-    fitted = Fitted(Known(), 0.6)
+    fitted = Fitted(Known(), 0.6, agreed=0)
     rows = np.array([[0.1, 0.6, 0.3], [0.1, 0.59, 0.31], [0.21, 0.59, 0.2], [0.0, 0.0, 1.0]])
     kept = rows.copy()
     assert fitted.labels(rows) == ["genuine_followup", "unrelated", "degenerate", "unrelated"]
     assert (rows == kept).all(), "what was given is not changed"
-    assert Fitted(Known(), 0.2).labels(np.array([[0.5, 0.25, 0.25]])) == ["genuine_followup"]
+    assert Fitted(Known(), 0.2, agreed=0).labels(np.array([[0.5, 0.25, 0.25]])) == ["genuine_followup"]
 
 
 def test_a_fit_is_deterministic_and_learns(data: Data) -> None:
@@ -646,11 +646,12 @@ def test_with_the_sentence_model_followups_are_told_from_those_of_other_conversa
     minilm: MiniLMEmbedder, conversations: list[Conversation], examples: list[Example], fluency: Fluency
 ) -> None:
     """Fitted on five conversations, asked about others."""
-    known = [one for one in examples if one.group in {c.id for c in conversations[:5]}]
+    groups = {one.id for one in conversations[:5]}
+    known = [one for n, one in enumerate(examples) if one.group in groups and (one.kind == "followup" or n % 3 == 0)]
     minilm.remember(texts([one.turn for one in known]))
     names, x = vectors([one.turn for one in known], minilm, fluency)
     judge = EmbeddedJudge(store.data(store.rows(known, names, x.tolist())), "logistic", SEED, minilm, fluency, "v")
-    rest = conversations[5:9]
+    rest = conversations[5:8]
     own = [Turn(one.query, one.answer, text, "stop") for one in rest for text in one.followups]
     moved = [replace(turn, text=own[(i + len(own) // 2) % len(own)].text) for i, turn in enumerate(own)]
     ours, theirs = (
@@ -658,3 +659,15 @@ def test_with_the_sentence_model_followups_are_told_from_those_of_other_conversa
         for turns in (own, moved)
     )
     assert ours > 3 * theirs
+
+
+def test_nothing_is_genuine_where_the_program_rules_say_otherwise() -> None:
+    class Sure:
+        classes_ = np.array(["generic", "genuine_followup", "unrelated"])
+
+        def predict_proba(self, x: Any) -> Any:
+            return np.tile([0.1, 0.7, 0.2], (len(x), 1))
+
+    fitted = Fitted(Sure(), 0.5, agreed=1)
+    rows = np.array([[0.3, 1.0], [0.3, 0.0]])
+    assert fitted.labels(fitted.probabilities(rows)) == ["genuine_followup", "unrelated"]

@@ -22,6 +22,8 @@ HELD_OUT = 0.3
 FOLDS = 5
 #: Specificity for genuine follow-ups that the threshold must reach on conversations that it was not fitted on.
 SPECIFICITY = 0.97
+#: The feature without which no turn is called genuine: the program rules must agree with the classifier.
+AGREED = "vote.genuine_followup"
 #: A more complex classifier is kept only when it wins by more than this in macro-F1 on held-out conversations.
 CLEARLY = 0.03
 
@@ -82,18 +84,33 @@ def held_out(groups: Sequence[str], seed: int, share: float = HELD_OUT) -> npt.N
     return np.array([chosen[group] for group in groups], dtype=bool)
 
 
+def agreed_probabilities(model: Any, x: FloatArray, agreed: int) -> FloatArray:
+    """Probabilities of the classes; 0 for a genuine follow-up where the program rules say otherwise.
+
+    Args:
+        model: Fitted.
+        x: Shape (n, n_features).
+        agreed: Column of `AGREED`.
+    """
+    found: FloatArray = model.predict_proba(x).copy()
+    found[x[:, agreed] == 0, [str(name) for name in model.classes_].index(GENUINE)] = 0.0
+    # the others share what it had; all of them alike where it had everything
+    total = found.sum(axis=1, keepdims=True)
+    return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / found.shape[1])
+
+
 class Fitted:
     """A fitted classifier with the threshold above which a turn is called a genuine follow-up."""
 
-    def __init__(self, model: Any, threshold: float) -> None:
+    def __init__(self, model: Any, threshold: float, agreed: int) -> None:
         self._model = model
+        self._agreed = agreed
         self.threshold = threshold
         self.classes: tuple[str, ...] = tuple(str(name) for name in model.classes_)
 
     def probabilities(self, x: FloatArray) -> FloatArray:
         """Shape (n, n_classes), in the order of `classes`."""
-        found: FloatArray = self._model.predict_proba(x)
-        return found
+        return agreed_probabilities(self._model, x, self._agreed)
 
     def labels(self, probabilities: FloatArray) -> list[str]:
         """Genuine where its probability reaches the threshold, else the most probable of the others."""
@@ -119,7 +136,7 @@ def threshold(genuine: FloatArray, truth: npt.NDArray[np.bool_], specificity: fl
     negatives = np.sort(genuine[~truth])
     if not negatives.size:
         return 0.5
-    allowed = int(np.floor((1.0 - specificity) * negatives.size))
+    allowed = int(np.floor((1.0 - specificity) * negatives.size + 1e-9))
     return float(np.clip(np.round(negatives[-1 - allowed] + 1e-4, 4), 0.05, 0.99))
 
 
@@ -137,14 +154,15 @@ def fit(name: str, data: Data, seed: int) -> Fitted:
     folds = np.array([derive(seed, "fold", group, bits=48) % FOLDS for group in data.groups])
     if len(set(folds.tolist())) < 2:
         raise TrainingError(f"{len(set(data.groups))} training conversations are too few to set a threshold: give more")
+    agreed = data.names.index(AGREED)
     genuine = np.zeros(len(data.y))
     for fold in sorted(set(folds.tolist())):
         inside = folds != fold
         model = CANDIDATES[name](seed % 2**31).fit(data.x[inside], data.y[inside])
         place = list(model.classes_).index(GENUINE)
-        genuine[~inside] = model.predict_proba(data.x[~inside])[:, place]
+        genuine[~inside] = agreed_probabilities(model, data.x[~inside], agreed)[:, place]
     model = CANDIDATES[name](seed % 2**31).fit(data.x, data.y)
-    return Fitted(model, threshold(genuine, data.y == GENUINE))
+    return Fitted(model, threshold(genuine, data.y == GENUINE), agreed)
 
 
 def scores(truth: Sequence[str], given: Sequence[str]) -> dict[str, float]:

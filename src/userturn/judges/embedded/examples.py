@@ -74,7 +74,8 @@ def _examples(one: Conversation, others: Sequence[Conversation], rng: random.Ran
         yield made(text, "genuine_followup", "followup")
     for kind, text in _some(list(_restated(one, rng)), rng):
         yield made(text, "restates_prompt", kind)
-    for kind, text in _some(list(_continued(one, others, rng)), rng):
+    rest, *continued = _continued(one, others, rng)
+    for kind, text in (rest, *_some(continued, rng)):
         yield made(text, "continues_as_assistant", kind)
     for other in others[:2]:
         yield made(rng.choice(other.followups), "unrelated", "followup of another")
@@ -149,9 +150,12 @@ def _in_some_context(example: Example, other: Conversation, rng: random.Random) 
     """The example under a context that a study may show: with the answer, a part of it, another one, or none."""
     turn, draw = example.turn, rng.random()
     words = (turn.answer or "").split(" ")
-    if draw < 0.12:
+    if example.kind == "second half of the answer" and draw < 0.75:
+        # what an assistant goes on with, seldom stands before it
+        turn = replace(turn, answer=" ".join(words[: len(words) // 2]))
+    elif draw < 0.12:
         turn = replace(turn, answer=None)
-    elif draw < 0.24 and example.kind not in {"second half of the answer", "a sentence of the answer"}:
+    elif draw < 0.24 and example.kind != "a sentence of the answer":
         turn = replace(turn, answer=" ".join(words[: max(1, len(words) // 2)]))
     elif draw < 0.34 and example.label in {"restates_prompt", "generic", "meta_reasoning", "degenerate"}:
         turn = replace(turn, answer=other.answer)
