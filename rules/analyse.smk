@@ -15,7 +15,7 @@ rule analyse:
             for judge in grid.judges_with(study, trained=True)
             for path in (layout.judge_held_out(judge), layout.judge_validation(judge))
         ],
-        gold=[layout.GOLD_LABELS for _ in [study.gold] if study.gold]
+        gold=([layout.GOLD_LABELS] if study.gold else [])
         + [layout.gold(judge) for judge in grid.judges_with(study, gold=True)],
         turns=[cell.user_turns for pair in grid.repeated(study) for cell in pair],
         likelihood=[layout.likelihood(m, d) for m, d in grid.scored(study)],

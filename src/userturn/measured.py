@@ -92,7 +92,8 @@ def job_names(study: Study) -> Iterator[tuple[str, ...]]:
     yield from (("judge_model", name) for name in grid.judges_with(study, model=True))
     yield from (("judge_training", name) for name in grid.judges_with(study, trained=True))
     yield from (("gold", name) for name in grid.judges_with(study, gold=True))
-    yield from (("gold_set",) for _ in [study.gold] if study.gold is not None)
+    if study.gold is not None:
+        yield ("gold_set",)
     for shard in grid.shards(study):
         yield from ((stage, *shard.name) for stage in ("assistant_turns", "scores", "contexts", "user_turns"))
         if grid.scored_rows(study):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from userturn import code, layout
 from userturn.config.endpoint import ModelEndpoint
@@ -12,9 +12,15 @@ from userturn.config.engine import EngineConfig
 from userturn.engine.interface import Engine, identity
 from userturn.probing import weights_sha256
 
+if TYPE_CHECKING:
+    from userturn.engine.vllm import VllmEngine
+
+
+E_co = TypeVar("E_co", bound=Engine, covariant=True)
+
 
 @dataclass(frozen=True)
-class Opening:
+class Opening(Generic[E_co]):
     """An engine that has not been loaded yet.
 
     Attributes:
@@ -24,7 +30,7 @@ class Opening:
         together: turns that one call may gather from several cells; 0 gives each cell a call of its own.
     """
 
-    load: Callable[[], Engine]
+    load: Callable[[], E_co]
     identity: Mapping[str, Any]
     facts: Mapping[str, Any]
     together: int
@@ -32,7 +38,7 @@ class Opening:
 
 def open_engine(
     model: str, config: EngineConfig, endpoint: ModelEndpoint | None, *, threads: int, lock_sha256: str
-) -> Opening:
+) -> Opening[Engine]:
     """Prepares the engine of a model of the study.
 
     Args:
@@ -46,13 +52,14 @@ def open_engine(
         EndpointError: the endpoint is not there, asks for a key or does not serve the model.
     """
     return (
-        _local(model, config, threads, lock_sha256)
+        open_local(model, config, threads=threads, lock_sha256=lock_sha256)
         if endpoint is None
         else _served(model, config.max_model_len, endpoint)
     )
 
 
-def _local(model: str, config: EngineConfig, threads: int, lock_sha256: str) -> Opening:
+def open_local(model: str, config: EngineConfig, *, threads: int, lock_sha256: str) -> Opening[VllmEngine]:
+    """Prepares vLLM in this process, which can also score known texts; arguments as `open_engine`."""
     from userturn.engine import vllm
 
     what = identity(config.model_dump(mode="json"), vllm.versions(), weights_sha256(model))
@@ -64,7 +71,7 @@ def _local(model: str, config: EngineConfig, threads: int, lock_sha256: str) -> 
     )
 
 
-def _served(model: str, max_model_len: int, endpoint: ModelEndpoint) -> Opening:
+def _served(model: str, max_model_len: int, endpoint: ModelEndpoint) -> Opening[Engine]:
     from userturn.endpoint.client import Client
     from userturn.engine.endpoint import EndpointEngine
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
@@ -23,6 +23,8 @@ Label = Literal[
     "degenerate",
 ]
 LABELS: tuple[Label, ...] = get_args(Label)
+#: The label whose share is the study's main quantity.
+GENUINE: Label = "genuine_followup"
 
 State = Literal["scored", "unscored"]
 
@@ -58,6 +60,16 @@ class Turn:
     answer: str | None
     text: str
     finish_reason: str
+
+
+def turn(item: Mapping[str, Any], context: Mapping[str, Any], user_turn: Mapping[str, Any]) -> Turn:
+    """What a judge sees of a user turn, from the rows of its item, its context and itself."""
+    return Turn(
+        query=item["messages"][-1]["content"],
+        answer=context["shown_answer"],
+        text=user_turn["text"],
+        finish_reason=user_turn["finish_reason"],
+    )
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from userturn.judges.labels import DEFINITIONS, LABELS
 from userturn.judges.people import REACTS_TO
 from userturn.labelling.guide import Guide
 from userturn.labelling.sheet import Sheet
-from userturn.report.build import content_security_policy
-from userturn.report.inert import finalize, script_json, visible
+from userturn.report.build import asset, content_security_policy, page_environment
+from userturn.report.inert import script_json, visible
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 
@@ -24,18 +23,8 @@ def build_page(sheet: Sheet, guide: Guide) -> str:
         sheet: the turns in the labeller's order.
         guide: what is at hand while labelling.
     """
-    script, style = (
-        (ASSETS / name).read_text("utf-8").replace("\r\n", "\n") for name in ("label_page.js", "label_page.css")
-    )
-    environment = Environment(
-        loader=FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    script, style = asset(ASSETS, "label_page.js"), asset(ASSETS, "label_page.css")
+    environment = page_environment(ASSETS)
     environment.filters["visible"] = visible
     return environment.get_template("label_page.html.j2").render(
         csp=content_security_policy(script, style),

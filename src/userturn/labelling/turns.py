@@ -10,11 +10,10 @@ from userturn import grid, layout
 from userturn.artefacts import ArtefactError, iter_jsonl, read_jsonl
 from userturn.config.perturbations import CONTROLS
 from userturn.config.study import Study
-from userturn.judges.labels import Turn
+from userturn.judges.labels import Turn, turn
 from userturn.judges.people import Place
 from userturn.labelling import LabellingError
 from userturn.labelling.sample import UNSCORED, Stratum, temperature_group
-from userturn.stages.judge import turn
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from userturn import layout
 from userturn.artefacts import Row
-from userturn.judges.labels import LABELS
+from userturn.judges.labels import GENUINE, LABELS
 from userturn.numbers.contrasts import associations, decouplings, effects, slopes
 from userturn.numbers.families import adjusted
 from userturn.numbers.judges import annotators, between, corrected, errors, gold_labels, on_gold, on_held_out
 from userturn.numbers.likelihood import likelihoods
 from userturn.numbers.repeats import repeats
-from userturn.numbers.row import GENUINE, CellName, ReadRows, Settings, labelled, number
+from userturn.numbers.row import CellName, ReadRows, Settings, labelled, number
 from userturn.statistics import ItemCounts, rate
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from userturn import layout
 from userturn.artefacts import Row
-from userturn.numbers.row import BASELINE, GENUINE, CellName, Settings, number
+from userturn.judges.labels import GENUINE
+from userturn.numbers.row import BASELINE, CellName, Settings, number
 from userturn.statistics import (
     ItemCounts,
     decoupling,

@@ -10,8 +10,8 @@ from typing import Any
 
 from userturn import layout
 from userturn.artefacts import Row
-from userturn.judges.labels import LABELS
-from userturn.numbers.row import BASELINE, GENUINE, CellName, ReadRows, Settings, number
+from userturn.judges.labels import GENUINE, LABELS
+from userturn.numbers.row import BASELINE, CellName, ReadRows, Settings, number
 from userturn.statistics import (
     Estimate,
     ItemCounts,
@@ -35,10 +35,7 @@ def gold_labels(rows: Sequence[Row]) -> dict[str, Row]:
 
 def errors(judged: Sequence[Row], gold: Mapping[str, Row]) -> Errors:
     """Hits among positives and rejections among negatives; turns that the judge left unscored count in neither."""
-    known = [(row["label"] == GENUINE, gold[row["id"]]["label"] == GENUINE) for row in judged if row["label"]]
-    positives = [called for called, truth in known if truth]
-    negatives = [called for called, truth in known if not truth]
-    return (sum(positives), len(positives)), (len(negatives) - sum(negatives), len(negatives))
+    return _errors(_against(gold, judged))
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,16 @@ class Labelled:
     item: str
     truth: str
     given: str | None
+
+
+def _against(gold: Mapping[str, Row], judged: Sequence[Row]) -> list[Labelled]:
+    return [Labelled(row["item"], gold[row["id"]]["label"], row["label"]) for row in judged]
+
+
+def _errors(rows: Sequence[Labelled]) -> Errors:
+    hits = [row.given == GENUINE for row in rows if row.given is not None and row.truth == GENUINE]
+    rejected = [row.given != GENUINE for row in rows if row.given is not None and row.truth != GENUINE]
+    return (sum(hits), len(hits)), (sum(rejected), len(rejected))
 
 
 def _scored(
@@ -73,13 +80,12 @@ def _scored(
     others = [row for row in rows if row.truth != GENUINE]
     yield share(f"{quantity}sensitivity/{judge}", genuine, GENUINE, GENUINE)
     yield share(f"{quantity}specificity/{judge}", others, GENUINE, f"not {GENUINE}", right=False)
-    called = [(row.given != GENUINE, row.given is not None) for row in others]
-    known = (sum(right for right, scored in called if scored), sum(scored for _, scored in called))
+    _, specificity = _errors(rows)
     id = f"{quantity}floor/{judge}"
     yield number(
         id,
         {"judge": judge},
-        false_positive_floor(known, level=settings.level),
+        false_positive_floor(specificity, level=settings.level),
         settings,
         unit="proportion",
         sources=sources,
@@ -114,8 +120,7 @@ def on_gold(judges: Sequence[str], gold_path: Path, settings: Settings, read: Re
     gold = gold_labels(read(gold_path))
     for judge in judges:
         path = layout.gold(judge)
-        rows = [Labelled(row["item"], gold[row["id"]]["label"], row["label"]) for row in read(path)]
-        yield from _scored("", judge, rows, [path, gold_path], settings)
+        yield from _scored("", judge, _against(gold, read(path)), [path, gold_path], settings)
 
 
 def on_held_out(judges: Sequence[str], settings: Settings, read: ReadRows) -> Iterator[Row]:
@@ -143,20 +148,18 @@ def annotators(gold_path: Path, settings: Settings, read: ReadRows) -> Iterator[
 
 def between(judges: Sequence[str], cells: Sequence[CellName], settings: Settings, read: ReadRows) -> Iterator[Row]:
     """Agreement of each pair of judges over all turns that both labelled; an item of a model is a cluster."""
+    if len(judges) < 2:
+        return
+    labels: dict[str, list[str | None]] = {judge: [] for judge in judges}
+    items: list[str] = []
+    for cell in sorted(cells):
+        for judge in judges:
+            rows = sorted(read(cell.judgements(judge)), key=lambda row: (row["item"], row["sample"]))
+            labels[judge] += [row["label"] for row in rows]
+        items += [f"{cell.model}/{row['item']}" for row in rows]
     for one, other in combinations(judges, 2):
-        labels: tuple[list[str | None], list[str | None]] = ([], [])
-        items: list[str] = []
-        sources: list[Path] = []
-        for cell in sorted(cells):
-            first, second = (
-                sorted(read(cell.judgements(judge)), key=lambda row: (row["item"], row["sample"]))
-                for judge in (one, other)
-            )
-            labels[0].extend(row["label"] for row in first)
-            labels[1].extend(row["label"] for row in second)
-            items += [f"{cell.model}/{row['item']}" for row in first]
-            sources += [cell.judgements(one), cell.judgements(other)]
-        yield from _agreements(f"{one}/{other}", *labels, items, sources, settings)
+        sources = [cell.judgements(judge) for cell in sorted(cells) for judge in (one, other)]
+        yield from _agreements(f"{one}/{other}", labels[one], labels[other], items, sources, settings)
 
 
 def _agreements(

@@ -9,14 +9,11 @@ from typing import Any, Literal
 
 from userturn import layout
 from userturn.artefacts import Row
-from userturn.judges.labels import Label
 from userturn.seeds import derive
 from userturn.statistics import Estimate, Interval
 
 #: The perturbation that the others are set against.
 BASELINE = "baseline"
-#: The label whose share is the study's main quantity.
-GENUINE: Label = "genuine_followup"
 
 Unit = Literal[
     "proportion",

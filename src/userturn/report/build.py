@@ -39,8 +39,26 @@ def content_security_policy(script: str, style: str) -> str:
     )
 
 
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text("utf-8").replace("\r\n", "\n")
+def asset(folder: Path, name: str) -> str:
+    """A script or style sheet of ours, the same on every system."""
+    return (folder / name).read_text("utf-8").replace("\r\n", "\n")
+
+
+def page_environment(folder: Path) -> Environment:
+    """The template engine of a self-contained page: everything is escaped, nothing may be missing.
+
+    Args:
+        folder: where the page's template lies.
+    """
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def build_report(data: ReportData) -> str:
@@ -57,16 +75,8 @@ def build_report(data: ReportData) -> str:
         ValueError: if two numbers share an id.
     """
     numbers = Numbers(data.numbers)
-    script, style = _asset("page.js"), _asset("style.css")
-    environment = Environment(
-        loader=FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    script, style = asset(ASSETS, "page.js"), asset(ASSETS, "style.css")
+    environment = page_environment(ASSETS)
     environment.filters["words"] = sections.words
     environment.filters["g"] = lambda value: f"{value:g}"
     return environment.get_template("page.html.j2").render(

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from userturn import job, layout
 from userturn.artefacts import write_jsonl
 from userturn.config.judging import JudgeConfig
-from userturn.judges.labels import Turn
+from userturn.judges.labels import turn
 from userturn.judges.opening import facts, open_judge
 from userturn.sources import Source, SourceCache, fetch, origin, read_member
 
@@ -29,10 +29,7 @@ def run(spec: Spec, job: job.Job) -> None:
     data = read_member(spec.turns, cache).decode("utf-8")
     rows = sorted((json.loads(line) for line in data.split("\n") if line.strip()), key=lambda row: str(row["id"]))
     judge = open_judge(spec.judge, spec.config, spec.seed, job)
-    turns = [
-        Turn(row["messages"][-1]["content"], row["shown_answer"], row["text"], row["finish_reason"]) for row in rows
-    ]
-    labels = judge.judge(turns)
+    labels = judge.judge([turn(row, row, row) for row in rows])
     write_jsonl(
         layout.gold(spec.judge),
         [{"id": row["id"], "item": row["item"], **asdict(label)} for row, label in zip(rows, labels, strict=True)],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from userturn import job, layout
-from userturn.artefacts import Row, read_json, read_jsonl, write_jsonl
+from userturn.artefacts import read_json, read_jsonl, write_jsonl
 from userturn.config.judging import JudgeConfig
-from userturn.judges.labels import Judge, Turn
+from userturn.judges.labels import Judge, turn
 from userturn.judges.opening import facts, open_judge
 from userturn.judges.people import PeopleJudge
 
@@ -29,16 +29,6 @@ class Spec(job.JobSpec):
     model: str
     cells: tuple[CellSpec, ...]
     seed: int
-
-
-def turn(item: Row, context: Row, user_turn: Row) -> Turn:
-    """What a judge sees of a user turn: the query, the answer as the context showed it, the turn itself."""
-    return Turn(
-        query=item["messages"][-1]["content"],
-        answer=context["shown_answer"],
-        text=user_turn["text"],
-        finish_reason=user_turn["finish_reason"],
-    )
 
 
 def _of_cell(judge: Judge, model: str, cell: CellSpec) -> Judge:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from userturn import job, layout
 from userturn.artefacts import Row, read_jsonl, write_jsonl
 from userturn.config.engine import EngineConfig
-from userturn.engine import vllm
 from userturn.engine.forcing import DECIMALS, Forcer
-from userturn.engine.interface import Forced, identity
+from userturn.engine.interface import Forced
+from userturn.engine.open import open_local
 from userturn.engine.store import CellStore
-from userturn.probing import RendererSpec, template_facts, weights_sha256
+from userturn.probing import RendererSpec, template_facts
 from userturn.render import Renderer
 
 
@@ -62,12 +62,8 @@ def forced(control: list[Row], unperturbed: dict[str, Row], shuffled: dict[str, 
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/likelihood/{model}/{dataset}.jsonl``."""
     renderer = spec.renderer.load(spec.model)
-    what = identity(spec.engine.model_dump(mode="json"), vllm.versions(), weights_sha256(spec.model))
-    forcer = Forcer(
-        lambda: vllm.VllmEngine(layout.model_folder(spec.model), spec.engine, job.threads),
-        CellStore(layout.cell_store()),
-        {**what, "lock_sha256": spec.lock_sha256},
-    )
+    engine = open_local(spec.model, spec.engine, threads=job.threads, lock_sha256=spec.lock_sha256)
+    forcer = Forcer(engine.load, CellStore(layout.cell_store()), engine.identity)
 
     def contexts(dataset: str, perturbation: str) -> list[Row]:
         path = layout.contexts(spec.model, dataset, perturbation)
@@ -111,7 +107,7 @@ def run(spec: Spec, job: job.Job) -> None:
     progress.close()
     job.reads(layout.model(spec.model))
     job.facts = {
-        "engine": {**what, "flags": vllm.flags(spec.engine)},
+        "engine": engine.facts,
         "template": template_facts(renderer.format),
         "decimals": DECIMALS,
         "n_texts": total,

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from userturn.judges.embedded.conversations import TrainingError
-from userturn.judges.labels import LABELS
+from userturn.judges.labels import GENUINE, LABELS
 from userturn.seeds import derive
 
-GENUINE = "genuine_followup"
 #: Share of conversations that is held out.
 HELD_OUT = 0.3
 FOLDS = 5

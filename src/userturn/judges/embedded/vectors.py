@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from userturn.judges import degenerate
 from userturn.judges.embedded.fluency import Fluency
-from userturn.judges.embedding import Embedder, encode_unique, similarity
+from userturn.judges.embedding import Embedder, FloatArray, encode_unique, similarity
 from userturn.judges.features import as_vector, content_words, extract, sentences, tokens
 from userturn.judges.labels import LABELS, Turn
 from userturn.judges.provisional import ProvisionalJudge
@@ -21,7 +20,6 @@ _COUNTS = (
     *("words", "content_words", "sentences", "first_person", "second_person", "back_reference", "markdown_lines"),
     *("bold", "steps", "equations", "numbers", "new_numbers"),
 )
-_RULES = {"degenerate_loop", "degenerate_gibberish", "degenerate_template_tokens", "degenerate_empty"}
 
 
 def pieces(answer: str) -> list[str]:
@@ -71,7 +69,8 @@ def _pieces_of_words(text: str, embedder: Embedder) -> dict[str, float]:
 
 def _vote(label: str | None) -> dict[str, float]:
     """The label that the program rules give, one feature a label."""
-    return {f"vote.{name}": float(name == label) for name in LABELS}
+    votes = {f"vote.{name}": float(name == label) for name in LABELS}
+    return votes | {"degenerate.rule": votes["vote.degenerate"]}
 
 
 def _shared(turn: Turn, fluency: Fluency) -> dict[str, float]:
@@ -89,8 +88,7 @@ def _shared(turn: Turn, fluency: Fluency) -> dict[str, float]:
     }
 
 
-def _named(turn: Turn, vector: object, fluency: Fluency) -> dict[str, float]:
-    assert callable(vector)
+def _named(turn: Turn, vector: Callable[[str], FloatArray], fluency: Fluency) -> dict[str, float]:
     of_text, answer = vector(turn.text), turn.answer or ""
     to_query = similarity(of_text, vector(turn.query))
     to_answer = similarity(of_text, vector(answer)) if answer else 0.0
@@ -104,7 +102,6 @@ def _named(turn: Turn, vector: object, fluency: Fluency) -> dict[str, float]:
     for group in ("query", "answer"):
         found[f"{group}.run"] = float(np.log1p(found[f"{group}.run"]))
     opening, end = turn.text.strip()[:1], turn.text.strip()[-1:]
-    rule = degenerate.find(turn.text, degenerate.DegenerateThresholds())
     return (
         found
         | _shared(turn, fluency)
@@ -124,7 +121,6 @@ def _named(turn: Turn, vector: object, fluency: Fluency) -> dict[str, float]:
             "surface.cut": float(turn.finish_reason == "length"),
             "surface.lines": float(np.log1p(turn.text.strip().count("\n"))),
             "surface.upper_inside": _upper_inside(turn.text),
-            "degenerate.rule": float(rule is not None and rule[0] in _RULES),
         }
     )
 
