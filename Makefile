@@ -32,7 +32,7 @@ setup:
 	@envs/setup.sh workflow engine
 
 setup-dev:
-	@envs/setup.sh dev
+	@envs/setup.sh dev peers
 
 schema: setup ## write config/config.yaml and config/config.schema.json anew from the typed model
 	$(BIN)/userturn config write

@@ -8,6 +8,7 @@ compile() { ../.envs/uv/bin/uv pip compile -q --python-version 3.11 --generate-h
 compile --universal uv.in -o uv.lock
 compile --universal workflow.in -o workflow.lock
 compile --universal dev.in -c workflow.lock -o dev.lock
+compile --universal peers.in -o peers.lock
 compile --universal slurm.in -c workflow.lock -o slurm.lock
 # torchvision breaks vLLM's import beside the CPU build of PyTorch, and triton (1 GB) is not used on CPUs
 compile --no-emit-package torchvision --no-emit-package torchaudio --no-emit-package torchcodec --no-emit-package triton \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up the environments named as arguments (workflow, engine, dev) under .envs/, from the hashed locks beside
+# Sets up the environments named as arguments (workflow, engine, dev, peers) under .envs/, from the hashed locks beside
 # this file. Running it again does nothing when nothing changed. ENGINE=cuda takes the locks for NVIDIA cards; `slurm`
 # adds the SLURM executor to the workflow environment.
 set -euo pipefail
@@ -59,11 +59,11 @@ for name in "$@"; do
       say "workflow: adding the SLURM executor (envs/slurm.lock)"
       "$UV" pip install -q --python .envs/workflow --require-hashes -r envs/slurm.lock
       ;;
-    workflow | dev) install "$name" "$name" "" ;;
+    workflow | dev | peers) install "$name" "$name" "" ;;
     engine)
       version=$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
       [ "$version" = 3.11 ] || die "the engine's lock is for Python 3.11, $PYTHON is $version; set PYTHON=/path/to/python3.11 (or lock anew with envs/lock.sh)"
       install engine "engine-$ENGINE" "; PyTorch's CPU build comes from PyTorch's own wheel index: see 'Installing' in the README" ;;
-    *) die "unknown environment '$name'; known: workflow, engine, dev, slurm" ;;
+    *) die "unknown environment '$name'; known: workflow, engine, dev, peers, slurm" ;;
   esac
 done
