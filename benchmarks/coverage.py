@@ -1,38 +1,39 @@
 """Coverage of the intervals of a rate on the grid of the acceptance test, as a table for the documentation.
 
-One command: ``python benchmarks/coverage.py [--draws 4000] [--scipy] [--write docs/statistics.md]``. All
-methods see the same beta-binomial draws. The item bootstrap of every draw of a grid point shares its
-resampling weights, which changes no coverage on average and makes the grid affordable. "CLT" is value +-
-1.96 standard errors of independent rows, the interval of the usual evaluation harnesses.
+One command: ``python benchmarks/coverage.py [--scipy] [--peers] [--kept FILE] [--write docs/statistics.md]``.
+All methods see the same beta-binomial draws, slow ones only the first of them. The chosen interval and the
+item bootstrap are those that ``userturn.statistics.rate`` returns for each draw, not a copy of its rule.
+``--peers`` runs other evaluation tools' own functions, see ``coverage_peers.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
+import textwrap
 import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import coverage_peers
 import numpy as np
-from numpy.typing import NDArray
+from coverage_cells import Counts, Row, coverage, for_each_distinct, item_counts, markdown, points, replace_block
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from userturn.statistics.intervals import effective_size, informative_items, modified_wilson
-from userturn.statistics.resample import MIN_INFORMATIVE
+from userturn.statistics import rate
 
 DESIGNS = ((50, 1), (100, 10), (200, 5), (500, 4))
 CORRELATIONS = (0.0, 0.3, 0.6)
 RATES = (0.001, 0.005, 0.01, 0.05, 0.2, 0.5)
-BEGIN, END = "<!-- coverage:begin -->", "<!-- coverage:end -->"
-Limits = tuple[NDArray[np.float64], NDArray[np.float64]]
+SCIPY_RESAMPLES = 1_000
+Key = Mapping[str, float | str]
+Slow = dict[str, tuple[int, Callable[[Counts, int], tuple[float, ...]]]]
+"""Interval by name, with the number of draws that it is computed for."""
 
 
-def draw(
-    rng: np.random.Generator, n_items: int, samples: int, *, rho: float, p: float, draws: int
-) -> NDArray[np.int64]:
+def draw(rng: np.random.Generator, n_items: int, samples: int, *, rho: float, p: float, draws: int) -> Counts:
     """Positives by item of simulated cells.
 
     Args:
@@ -52,31 +53,46 @@ def draw(
     return rng.binomial(samples, rng.beta(p * strength, (1.0 - p) * strength, size=(draws, n_items)))
 
 
-def chosen_interval(positives: NDArray[np.int64], samples: int, bootstrap: Limits, level: float = 0.95) -> Limits:
-    """The rule of ``userturn.statistics.rate`` on many cells at once.
+def ours(positives: Counts, samples: int) -> tuple[float, ...]:
+    """What ``rate`` returns for one cell.
 
     Args:
-        positives: shape (draws, n_items).
+        positives: shape (n_items,).
         samples: rows an item.
-        bootstrap: percentile limits, shape (draws,) each.
-        level: nominal coverage.
 
     Returns:
-        Limits of the chosen interval, shape (draws,) each.
+        Limits of the chosen interval, limits of the bootstrap, and 1 where the bootstrap was chosen.
     """
-    n_items = positives.shape[1]
-    scored = np.full(positives.shape, samples)
-    share = positives.sum(axis=1) / (n_items * samples)
-    low, high = modified_wilson(share, effective_size(positives, scored), level)
-    trusted = informative_items(positives, scored) >= MIN_INFORMATIVE
-    return np.where(trusted, bootstrap[0], low), np.where(trusted, bootstrap[1], high)
+    found = rate(item_counts(positives, samples), seed=1)
+    assert found.interval is not None and found.bootstrap is not None
+    chosen, boot = found.interval, found.bootstrap
+    return chosen.low, chosen.high, boot.low, boot.high, float(chosen == boot)
 
 
-def _covers(limits: Limits, p: float) -> float:
-    return float(np.mean((limits[0] <= p + 1e-12) & (p - 1e-12 <= limits[1])))
+def scipy_interval(method: str) -> Callable[[Counts, int], tuple[float, ...]]:
+    """``scipy.stats.bootstrap`` of the mean over items.
+
+    Args:
+        method: percentile or BCa.
+
+    Returns:
+        A function of positives by item and rows an item.
+    """
+
+    def limits(positives: Counts, samples: int) -> tuple[float, ...]:
+        rng = np.random.Generator(np.random.PCG64(int(positives.sum())))
+        with np.errstate(all="ignore"):
+            found = stats.bootstrap(
+                (positives / samples,), np.mean, n_resamples=SCIPY_RESAMPLES, method=method, rng=rng
+            ).confidence_interval
+        return float(found.low), float(found.high)
+
+    return limits
 
 
-def point(seed: int, design: tuple[int, int], *, rho: float, p: float, draws: int, resamples: int) -> dict[str, float]:
+def point(
+    seed: int, design: tuple[int, int], *, rho: float, p: float, draws: int, slow: Slow | None = None
+) -> dict[str, float]:
     """Coverage of each method at one point of the grid.
 
     Args:
@@ -85,116 +101,62 @@ def point(seed: int, design: tuple[int, int], *, rho: float, p: float, draws: in
         rho: intraclass correlation.
         p: true rate.
         draws: simulated cells.
-        resamples: of the bootstrap.
+        slow: further intervals, for the first of the cells.
 
     Returns:
         Coverage by method, and the share of cells in which the bootstrap was chosen.
     """
     n_items, samples = design
-    rng = np.random.Generator(np.random.PCG64(seed))
-    positives = draw(rng, n_items, samples, rho=rho, p=p, draws=draws)
-    rows = n_items * samples
-    weights = rng.multinomial(n_items, np.full(n_items, 1.0 / n_items), size=resamples).astype(np.float32)
-    bootstrap = np.empty((2, draws))
-    for start in range(0, draws, 500):
-        means = weights @ positives[start : start + 500].T.astype(np.float32) / rows
-        bootstrap[:, start : start + 500] = np.quantile(means, [0.025, 0.975], axis=0)
-    k = positives.sum(axis=1)
-    share = k / rows
-    spread = positives.std(axis=1, ddof=1) / samples / np.sqrt(n_items)
-    reach = stats.t.ppf(0.975, n_items - 1) * spread
-    normal = 1.959964 * np.sqrt(share * (1 - share) / rows)
-    scored = np.full(positives.shape, samples)
-    boot: Limits = (bootstrap[0], bootstrap[1])
-    limits: dict[str, Limits] = {
-        "chosen": chosen_interval(positives, samples, boot),
-        "item bootstrap": boot,
-        "Wilson": proportion_confint(k, rows, method="wilson"),
-        "Clopper-Pearson": proportion_confint(k, rows, method="beta"),
-        "clustered t": (share - reach, share + reach),
-        "CLT": (share - normal, share + normal),
+    positives = draw(np.random.Generator(np.random.PCG64(seed)), n_items, samples, rho=rho, p=p, draws=draws)
+    mine = for_each_distinct(positives, lambda cell: ours(cell, samples))
+    found = {
+        "chosen": coverage(mine[:, 0], mine[:, 1], p),
+        "item bootstrap": coverage(mine[:, 2], mine[:, 3], p),
+        "bootstrap chosen": float(mine[:, 4].mean()),
     }
-    found = {name: _covers(pair, p) for name, pair in limits.items()}
-    found["bootstrap chosen"] = float(np.mean(informative_items(positives, scored) >= MIN_INFORMATIVE))
+    k, rows = positives.sum(axis=1), n_items * samples
+    for name, method in {"Wilson": "wilson", "Clopper-Pearson": "beta"}.items():
+        low, high = proportion_confint(k, rows, method=method)
+        found[name] = coverage(np.asarray(low), np.asarray(high), p)
+    for name, (first, interval) in (slow or {}).items():
+        values = for_each_distinct(positives[:first], lambda cell, f=interval: f(cell, samples))  # type: ignore[misc]
+        found[name] = coverage(values[:, 0], values[:, 1], p)
     return found
 
 
-def scipy_point(
-    seed: int, design: tuple[int, int], *, rho: float, p: float, draws: int, resamples: int
-) -> tuple[float, float]:
-    """Coverage of ``scipy.stats.bootstrap`` over items, percentile and BCa, on the first of the same draws.
-
-    Args:
-        seed: of the point.
-        design: items and samples.
-        rho: intraclass correlation.
-        p: true rate.
-        draws: cells that :func:`point` drew; the first 200 are used, as scipy takes one cell at a time.
-        resamples: of the bootstrap.
-
-    Returns:
-        Coverage of the percentile and of the BCa interval; NaN limits do not cover.
-    """
-    rng = np.random.Generator(np.random.PCG64(seed))
-    positives = draw(rng, *design, rho=rho, p=p, draws=draws)[:200]
-    hits = np.zeros(2)
-    for row in positives:
-        for i, method in enumerate(("percentile", "BCa")):
-            with np.errstate(all="ignore"):
-                limits = stats.bootstrap(
-                    (row / design[1],), np.mean, n_resamples=resamples, method=method, rng=rng
-                ).confidence_interval
-            hits[i] += limits.low <= p <= limits.high
-    return float(hits[0] / len(positives)), float(hits[1] / len(positives))
-
-
-def run(draws: int, resamples: int, seed: int = 2026) -> list[dict[str, float]]:
-    """The whole grid.
+def keys(draws: int, slow: Slow) -> Iterator[Key]:
+    """The points of the grid.
 
     Args:
         draws: cells a point.
-        resamples: of the bootstrap.
-        seed: of the grid; each point derives its own.
+        slow: the further intervals, which are part of what identifies a finished point.
 
-    Returns:
-        One row a point.
+    Yields:
+        What identifies a point.
     """
-    rows = []
-    for i, (design, rho, p) in enumerate(itertools.product(DESIGNS, CORRELATIONS, RATES)):
-        found = point(seed * 1000 + i, design, rho=rho, p=p, draws=draws, resamples=resamples)
-        rows.append({"items": design[0], "samples": design[1], "rho": rho, "p": p, **found})
-        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    return rows
+    extra = ", ".join(f"{name} {first}" for name, (first, _) in slow.items())
+    for (items, samples), rho, p in itertools.product(DESIGNS, CORRELATIONS, RATES):
+        yield {"items": items, "samples": samples, "rho": rho, "p": p, "draws": draws, "slow": extra}
 
 
-def table(rows: list[dict[str, float]], scipys: dict[tuple[float, ...], tuple[float, float]]) -> str:
+def table(rows: list[Row], slow: Slow) -> str:
     """The rows as Markdown.
 
     Args:
-        rows: of :func:`run`.
-        scipys: coverage of scipy's percentile and BCa bootstrap by (items, samples, rho, p).
+        rows: one a point.
+        slow: the further intervals.
 
     Returns:
         A Markdown table with the chosen interval first.
     """
-    names = [
-        "chosen",
-        "item bootstrap",
-        "Wilson",
-        "Clopper-Pearson",
-        "clustered t",
-        "CLT",
-        "bootstrap chosen",
-    ]
-    head = ["items x samples", "rho", "p", *names, "scipy percentile", "scipy BCa"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    names = ["chosen", "item bootstrap", "bootstrap chosen", "Wilson", "Clopper-Pearson"]
+    lines = []
     for row in rows:
-        mine = scipys.get((row["items"], row["samples"], row["rho"], row["p"]))
         cells = [f"{row['items']}x{row['samples']}", f"{row['rho']:g}", f"{row['p']:g}"]
         cells += [f"{row[name]:.3f}" for name in names]
-        cells += ["", ""] if mine is None else [f"{value:.2f}" for value in mine]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        cells += [f"{row[name]:.2f}" for name in slow]
+        lines.append(cells)
+    return markdown(["items x samples", "rho", "p", *names, *slow], lines)
 
 
 def main() -> int:
@@ -205,33 +167,44 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=4000)
-    parser.add_argument("--resamples", type=int, default=2000)
-    parser.add_argument("--scipy", action="store_true", help="also scipy.stats.bootstrap, 200 cells at some points")
-    parser.add_argument("--write", type=Path, help="Markdown file whose marked block the table replaces")
+    parser.add_argument("--scipy", action="store_true", help="also scipy.stats.bootstrap, percentile and BCa")
+    parser.add_argument("--peers", action="store_true", help="also the intervals of other evaluation tools")
+    parser.add_argument("--scipy-draws", type=int, default=100)
+    parser.add_argument("--peer-draws", type=int, default=200, help="for the closed forms of other tools")
+    parser.add_argument("--peer-bootstrap-draws", type=int, default=25, help="for the bootstraps of other tools")
+    parser.add_argument("--kept", type=Path, help="JSON lines: finished points are added, and not computed again")
+    parser.add_argument("--write", type=Path, help="Markdown file whose block coverage the table replaces")
     given = parser.parse_args()
     started = time.perf_counter()
-    rows = run(given.draws, given.resamples)
-    scipys = {}
+    slow: Slow = {}
+    said = [f"{given.draws:,} draws a point"]
     if given.scipy:
-        for i, (design, rho, p) in enumerate(itertools.product(DESIGNS, CORRELATIONS, RATES)):
-            if rho == 0.3 and p in (0.005, 0.05):
-                scipys[(*design, rho, p)] = scipy_point(
-                    2026 * 1000 + i, design, rho=rho, p=p, draws=given.draws, resamples=1000
-                )
-    lowest = min(row["chosen"] for row in rows)
-    highest = max(row["chosen"] for row in rows if row["p"] >= 0.05)
+        slow |= {f"scipy {method}": (given.scipy_draws, scipy_interval(method)) for method in ("percentile", "BCa")}
+        said.append(f"{given.scipy_draws} for scipy's bootstraps ({SCIPY_RESAMPLES:,} resamples)")
+    if given.peers:
+        closed, drawn = coverage_peers.intervals()
+        slow |= {name: (given.peer_draws, interval) for name, interval in closed.items()}
+        slow |= {name: (given.peer_bootstrap_draws, interval) for name, interval in drawn.items()}
+        tools = ", ".join(f"{coverage_peers.PACKAGES[m]} {v}" for m, v in coverage_peers.versions().items())
+        said.append(f"{given.peer_draws} for {tools}, {given.peer_bootstrap_draws} where a tool resamples itself")
+
+    def compute(number: int, key: Key) -> Row:
+        design = (int(key["items"]), int(key["samples"]))
+        rho, p = float(key["rho"]), float(key["p"])
+        return {**point(2026_000 + number, design, rho=rho, p=p, draws=given.draws, slow=slow)}
+
+    rows = points(keys(given.draws, slow), compute, given.kept)
+    lowest = min(float(row["chosen"]) for row in rows)
+    highest = max(float(row["chosen"]) for row in rows if float(row["p"]) >= 0.05)
     verdict = (
-        f"{given.draws:,} draws a point, {given.resamples:,} resamples. Chosen interval: lowest coverage "
-        f"{lowest:.3f} (wanted >= 0.93), highest at p >= 0.05 {highest:.3f} (wanted <= 0.99)."
+        f"{'; '.join(said)}. Chosen interval: lowest coverage {lowest:.3f} (wanted >= 0.93), highest at p >= 0.05 "
+        f"{highest:.3f} (wanted <= 0.99)."
     )
-    text = f"{verdict}\n\n{table(rows, scipys)}"
+    text = f"{textwrap.fill(verdict, 120)}\n\n{table(rows, slow)}"
     print(text)
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if given.write:
-        page = given.write.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN, 1)
-        after = rest.split(END, 1)[1]
-        given.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        replace_block(given.write, "coverage", text)
     return 0 if lowest >= 0.93 and highest <= 0.99 else 1
 
 

@@ -18,6 +18,7 @@ rule analyse:
         gold=([layout.GOLD_LABELS] if study.gold else [])
         + [layout.gold(judge) for judge in grid.judges_with(study, gold=True)],
         turns=[cell.user_turns for pair in grid.repeated(study) for cell in pair],
+        exclusions=[study.exclusions] if study.exclusions else [],
         likelihood=[layout.likelihood(m, d) for m, d in grid.scored(study)],
     output:
         numbers=layout.NUMBERS,
@@ -26,6 +27,7 @@ rule analyse:
         layout.log("analyse"),
     conda:
         "../envs/workflow.yaml"
+    threads: workflow.cores or 1
     params:
         spec=specs.analyse(study),
         triggers=triggers("analyse", "workflow"),
@@ -33,4 +35,4 @@ rule analyse:
         "Computing the numbers"
     shell:
         stage("analyse", "workflow")
-        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest} --threads {threads}"

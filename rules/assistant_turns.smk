@@ -9,17 +9,17 @@ rule assistant_turns:
     log:
         layout.log("assistant_turns", *SHARD.name),
     conda:
-        "../envs/engine.yaml"
-    threads: workflow.cores or 1
+        f"../envs/{WRITER}.yaml"
+    threads: WRITER_CORES
     params:
         spec=lambda wildcards: specs.assistant_turns(
-            study, shard_of(wildcards), LOCKS["engine"].sha256
+            study, shard_of(wildcards), LOCKS[WRITER].sha256
         ),
-        triggers=triggers("assistant_turns", "engine"),
+        triggers=triggers("assistant_turns", WRITER),
     message:
         "Writing the assistant turns of {wildcards.model}"
     shell:
-        stage("assistant_turns", "engine") + " --spec {params.spec:q} --log {log}"
+        stage("assistant_turns", WRITER) + " --spec {params.spec:q} --log {log}"
         " --manifest {output.manifest} --threads {threads}"
 
 

@@ -44,6 +44,12 @@ PYTHON = {
 }
 
 
+# Where turns are written. What a program makes up takes neither vLLM nor more than one core.
+MADE_UP = study.engine.name == "simulated"
+WRITER = "workflow" if MADE_UP else "engine"
+WRITER_CORES = 1 if MADE_UP else workflow.cores or 1
+
+
 def stage(name, environment):
     """The command of a stage, to be completed with --spec, --log and --manifest."""
     lock = LOCKS[environment]

@@ -56,6 +56,7 @@ rule judge:
 rule gold:
     input:
         judge=lambda wildcards: grid.judge_needs(study, wildcards.judge),
+        turns=layout.GOLD_TURNS,
     output:
         judgements=layout.gold("{judge}"),
         manifest=layout.manifest("gold", "{judge}"),

@@ -13,15 +13,15 @@ rule likelihood:
     log:
         layout.log("likelihood", *SHARD.name),
     conda:
-        "../envs/engine.yaml"
-    threads: workflow.cores or 1
+        f"../envs/{WRITER}.yaml"
+    threads: WRITER_CORES
     params:
         spec=lambda wildcards: specs.likelihood(
-            study, shard_of(wildcards), LOCKS["engine"].sha256
+            study, shard_of(wildcards), LOCKS[WRITER].sha256
         ),
-        triggers=triggers("likelihood", "engine"),
+        triggers=triggers("likelihood", WRITER),
     message:
         "Scoring known user turns with {wildcards.model}"
     shell:
-        stage("likelihood", "engine") + " --spec {params.spec:q} --log {log}"
+        stage("likelihood", WRITER) + " --spec {params.spec:q} --log {log}"
         " --manifest {output.manifest} --threads {threads}"

@@ -1,9 +1,15 @@
-# The page.
+# The page, the files beside it where it would be too large, and the numbers as a table.
 rule report:
     input:
         numbers=layout.NUMBERS,
         dataset=[layout.dataset(dataset) for dataset in study.datasets],
         models=[layout.model(model) for model in study.models],
+        answers=[
+            path(model, dataset)
+            for model in study.models
+            for dataset in study.datasets
+            for path in (layout.assistant_turns, layout.scores)
+        ],
         contexts=[
             layout.contexts(model, dataset, perturbation)
             for model in study.models
@@ -25,7 +31,12 @@ rule report:
             for shard in grid.shards(study)
         ],
     output:
-        page=layout.REPORT,
+        page=report(layout.REPORT, caption="captions/page.rst", category="The study"),
+        files=directory(layout.REPORT_FILES),
+        table=report(
+            layout.NUMBERS_TABLE, caption="captions/numbers.rst", category="The study"
+        ),
+        columns=layout.NUMBERS_TABLE_METADATA,
         manifest=layout.manifest("report"),
     log:
         layout.log("report"),

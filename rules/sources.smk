@@ -19,7 +19,7 @@ rule dataset:
 
 # What a conversion yields is known beforehand; what a repository or a packaged folder holds is not, and its description
 # stands for all of it.
-CONVERTED = [name for name, model in study.models.items() if not model.source.is_folder]
+CONVERTED = grid.converted(study)
 
 
 rule model:
@@ -74,6 +74,7 @@ rule judge_model:
 
 rule gold_set:
     output:
+        turns=layout.GOLD_TURNS,
         labels=layout.GOLD_LABELS,
         manifest=layout.manifest("gold_set"),
     log:

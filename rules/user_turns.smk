@@ -13,15 +13,15 @@ rule user_turns:
     log:
         layout.log("user_turns", *SHARD.name),
     conda:
-        "../envs/engine.yaml"
-    threads: workflow.cores or 1
+        f"../envs/{WRITER}.yaml"
+    threads: WRITER_CORES
     params:
         spec=lambda wildcards: specs.user_turns(
-            study, shard_of(wildcards), LOCKS["engine"].sha256
+            study, shard_of(wildcards), LOCKS[WRITER].sha256
         ),
-        triggers=triggers("user_turns", "engine"),
+        triggers=triggers("user_turns", WRITER),
     message:
         "Writing the user turns of {wildcards.model}"
     shell:
-        stage("user_turns", "engine") + " --spec {params.spec:q} --log {log}"
+        stage("user_turns", WRITER) + " --spec {params.spec:q} --log {log}"
         " --manifest {output.manifest} --threads {threads}"

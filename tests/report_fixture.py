@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from userturn.config.study import Study
 from userturn.judges.labels import LABELS
 from userturn.layout import temperature_key
+from userturn.report.build import build_report
+from userturn.report.chunks import Chunks
 from userturn.report.data import ReportData
+from userturn.report.transcripts import Words, add_cell, add_contexts, add_scores
 
 HOSTILE = [
     "<script>document.title = 'owned'</script>",
@@ -22,6 +26,8 @@ HOSTILE = [
     "lone \ud800 surrogate and \udbff",
     "x" * 30_000,
 ]
+#: A line of a megabyte.
+LONG = "megabyte of one line " * 50_000
 MODELS = ["alpha-1b", "beta-7b"]
 DATASETS = ["gsm8k", "mt_bench"]
 
@@ -53,7 +59,10 @@ def study() -> dict[str, Any]:
                     "other_followup": {"kind": "other_followup"},
                 },
             },
-            "judges": {"provisional": {"kind": "provisional", "embedder": _SOURCE}},
+            "judges": {
+                "provisional": {"kind": "provisional", "embedder": _SOURCE},
+                "other": {"kind": "provisional", "embedder": _SOURCE},
+            },
             "reported_judge": "provisional",
         }
     ).model_dump(mode="json")
@@ -75,7 +84,7 @@ def number(number_id: str, labels: dict[str, Any], k: int, n: int, **over: Any) 
         "level": 0.95,
         "method": "Wilson on n_eff",
         "bootstrap": {"low": low, "high": value, "method": "percentile, over items"},
-        "bounds": [low, high],
+        "bounds": None if value is None else [low, high],
         "n": n,
         "n_items": 16,
         "k": k,
@@ -87,7 +96,7 @@ def number(number_id: str, labels: dict[str, Any], k: int, n: int, **over: Any) 
         "unit": "proportion",
         "decimals": 3,
         "seed": 123,
-        "sources": [f"results/judgements/provisional/{number_id}.jsonl"],
+        "sources": [f"results/judgements/provisional/{number_id.partition('/')[2]}.jsonl"],
         "selector": {},
         "notes": [],
         **over,
@@ -120,8 +129,9 @@ def numbers() -> list[dict[str, Any]]:
         for dataset in DATASETS:
             here = {"model": model, "dataset": dataset}
             if dataset == "gsm8k":
-                rows.append(number(f"accuracy/{model}/{dataset}", here, rng.randint(1, 12), 16))
-                rows.append(number(f"accuracy_loose/{model}/{dataset}", here, rng.randint(1, 12), 16))
+                scored = {"sources": [f"results/scores/{model}/{dataset}.jsonl"]}
+                rows.append(number(f"accuracy/{model}/{dataset}", here, rng.randint(1, 12), 16, **scored))
+                rows.append(number(f"accuracy_loose/{model}/{dataset}", here, rng.randint(1, 12), 16, **scored))
             else:
                 rows.append(number(f"accuracy/{model}/{dataset}", here, 0, 0, method=None, bounds=None))
             for name, perturbation in study()["probe"]["perturbations"].items():
@@ -156,43 +166,89 @@ def numbers() -> list[dict[str, Any]]:
     return rows
 
 
+#: Ids that would break out of markup, scripts or addresses.
+ITEMS = ['"><b>0', "one/two 100%#?"]
+
+
 def transcripts() -> list[dict[str, Any]]:
+    """Two user turns of each cell, with everything that led to them, as the artefacts hold it."""
     rows = []
-    texts = [*HOSTILE, "Could you show the second step again?", "", "Thanks!\n\n\tBye"]
+    texts = [*HOSTILE, LONG, "Could you show the second step again?", "", "Thanks!\n\n\tBye"]
     labels = [*LABELS, None]
     for model in MODELS:
         for dataset in DATASETS:
-            for name, perturbation in study()["probe"]["perturbations"].items():
+            for place, (name, perturbation) in enumerate(study()["probe"]["perturbations"].items()):
+                said = [HOSTILE[(place + n) % len(HOSTILE)] for n in range(2)]
                 for t in perturbation["temperatures"]:
-                    text = texts[len(rows) % len(texts)]
-                    label = labels[len(rows) % len(labels)]
-                    rows.append(
-                        {
-                            "cell": f"{model}/{dataset}/{name}/{temperature_key(t)}",
-                            "model": model,
-                            "dataset": dataset,
-                            "perturbation": name,
-                            "temperature": t,
-                            "item": f'{dataset}-"><b>{len(rows)}',
-                            "sample": 0,
-                            "prompt": f"<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>user\n{text}",
-                            "messages": [
-                                {"role": "user", "content": f"2 + 2? {texts[(len(rows) + 1) % len(texts)]}"},
-                                {
-                                    "role": "assistant",
-                                    "content": f"4.\n\n{texts[(len(rows) + 2) % len(texts)]}",
-                                },
-                            ],
-                            "changes": {"donor_item": "x<y"} if name == "shuffled_context" else {},
-                            "text": text,
-                            "finish_reason": "stop",
-                            "label": label,
-                            "state": "scored" if label else "unscored",
-                            "rationale": "It asks about the answer." if label else None,
-                            "evidence": {"rule": "r1", "similarity": {"q": 0.5, "a": 0.1234}},
-                        }
-                    )
+                    for item in ITEMS:
+                        text = texts[len(rows) % len(texts)]
+                        rows.append(
+                            {
+                                "cell": f"{model}/{dataset}/{name}/{temperature_key(t)}",
+                                "model": model,
+                                "dataset": dataset,
+                                "perturbation": name,
+                                "temperature": t,
+                                "item": f"{dataset}-{item}",
+                                "sample": 0,
+                                "prompt": f"<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>user\n{said[0]}",
+                                "messages": [
+                                    {"role": "user", "content": f"2 + 2? {said[0]}"},
+                                    {"role": "assistant", "content": f"4.\n\n{said[1]}"},
+                                ],
+                                "changes": {"donor_item": "x<y"} if name == "shuffled_context" else {},
+                                "text": text,
+                                "finish_reason": "stop",
+                                "label": labels[len(rows) % len(labels)],
+                                "rationale": "It asks about the answer. <b>",
+                                "evidence": {"rule": "r1", "similarity": {"q": 0.5, "a": 0.1234}},
+                            }
+                        )
     return rows
+
+
+def _judged(rows: list[dict[str, Any]], *, other: bool) -> dict[tuple[str, int], dict[str, Any]]:
+    """One judge's rows; the other calls everything generic, and did not see the last turn."""
+    return {
+        (row["item"], row["sample"]): {
+            "label": "generic" if other else row["label"],
+            "state": "scored" if other or row["label"] else "unscored",
+            "rationale": row["rationale"],
+            "evidence": row["evidence"],
+        }
+        for row in (rows[:-1] if other else rows)
+    }
+
+
+def catalogue(chunks: Chunks, rows: list[dict[str, Any]], *, shown: bool = True) -> dict[str, Any]:
+    """What the report's stage makes of these rows."""
+    words = Words()
+    cells: list[dict[str, Any]] = []
+    contexts: dict[str, list[str]] = {}
+    for key in dict.fromkeys(row["cell"] for row in rows):
+        here = [row for row in rows if row["cell"] == key]
+        names, blocks = add_contexts(here, chunks, shown=shown)
+        first = {name: here[0][name] for name in ("model", "dataset", "perturbation", "temperature")}
+        contexts["{model}/{dataset}/{perturbation}".format(**first)] = names
+        judged = [_judged(here, other=False), _judged(here, other=True)]
+        cells.append({"key": key, **first, "n": 5, **add_cell(here, judged, blocks, chunks, words, shown=shown)})
+    scores = [
+        {"item": item, "state": "scored", "correct": n == 0, "extracted": "<4>", "reason": "read"}
+        for n, item in enumerate(dict.fromkeys(row["item"] for row in rows))
+    ]
+    return {
+        "judges": ["provisional", "other"],
+        "cells": cells,
+        "contexts": contexts,
+        "scores": {
+            f"{model}/{dataset}": add_scores(scores, chunks, shown=shown) for model in MODELS for dataset in DATASETS
+        },
+        "withheld": [] if shown else DATASETS,
+        "words": words,
+        "tokens": {
+            model: {"user turns": {"calls": 1234, "prompt tokens": 5, "generated tokens": 6}} for model in MODELS
+        },
+    }
 
 
 def facts() -> dict[str, Any]:
@@ -228,6 +284,29 @@ def facts() -> dict[str, Any]:
     }
 
 
-def report_data(**over: Any) -> ReportData:
-    values = {"study": study(), "numbers": numbers(), "transcripts": transcripts(), "facts": facts()} | over
-    return ReportData(**values)
+def build(folder: Path, *, beside: bool = False, shown: bool = True, **over: Any) -> str:
+    """Writes the page, and files beside it, into a folder; returns the page.
+
+    Args:
+        folder: where ``report.html`` goes.
+        beside: whether the data lies in files beside the page.
+        shown: whether the datasets' texts may be published.
+        **over: in place of ``study``, ``numbers``, ``facts`` or ``transcripts``.
+    """
+    files = folder / "report_files"
+    files.mkdir(parents=True, exist_ok=True)
+    chunks = Chunks(files)
+    config = over.get("study", study())
+    if beside:
+        config = config | {"report": config["report"] | {"inline_mb": 0.0}}
+    page = build_report(
+        ReportData(
+            study=config,
+            numbers=over.get("numbers", numbers()),
+            catalogue=catalogue(chunks, over.get("transcripts", transcripts()), shown=shown),
+            facts=over.get("facts", facts()),
+        ),
+        chunks,
+    )
+    (folder / "report.html").write_text(page, "utf-8")
+    return page

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
 import sys
 from collections.abc import Mapping
 from typing import Protocol
 
 from userturn import __version__
-from userturn.commands import config, label, pin, plan, power, render
+from userturn.commands import audit, config, diff, label, pin, plan, power, rebuild, render, restore, seal, verify
 from userturn.commands.refusal import Refusal
 
 
@@ -27,17 +29,45 @@ class Command(Protocol):
 
 
 COMMANDS: Mapping[str, Command] = {
+    "audit": audit,
     "config": config,
+    "diff": diff,
     "label": label,
     "plan": plan,
     "pin": pin,
     "power": power,
+    "rebuild": rebuild,
     "render": render,
+    "restore": restore,
+    "seal": seal,
+    "verify": verify,
 }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns its exit code: 0 fine, 1 refused (the reason is on stderr), 2 wrong usage."""
+    """Runs a command; returns its exit code.
+
+    0 fine; 1 refused, or what was asked for is not so (the reason is on stderr); 2 wrong usage; 141, as of a program
+    that SIGPIPE ended, where whoever read the output has left (``userturn plan | head``).
+    """
+    try:
+        try:
+            code = _run(arguments)
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+        # here, not when Python exits: then nobody could tell this error from others any more
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not _reader_left():
+            raise
+        # what is still buffered goes nowhere, so that Python's own flush at exit finds nothing to complain of
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
+
+
+def _run(arguments: list[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="userturn", description="User turn generation as a reproducible study.")
     parser.add_argument("--version", action="version", version=f"userturn {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -48,7 +78,14 @@ def main(arguments: list[str] | None = None) -> int:
         return COMMANDS[options.command].run(options)
     except Refusal as error:
         print(f"userturn: error: {error}", file=sys.stderr)
-        return 1
+        return error.exit_code
+
+
+def _reader_left() -> bool:
+    """Whether stdout is a pipe that nobody reads any more: another pipe or connection may have broken instead."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,11 @@ def cells_of(study: Study, shard: Shard) -> Iterator[Cell]:
                 yield Cell(shard.model, dataset, name, float(temperature), samples)
 
 
+def converted(study: Study) -> list[str]:
+    """Models whose weights are converted, so that the files of their folders are known beforehand."""
+    return [n for n, model in study.models.items() if study.needs_weights(n) and not model.source.is_folder]
+
+
 def scored_rows(study: Study) -> list[str]:
     """Perturbations whose contexts the likelihood probe reads; none where the study leaves it out."""
     likelihood = study.probe.likelihood

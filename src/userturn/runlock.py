@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
@@ -28,6 +30,20 @@ class RunLock:
         Raises:
             RunLockHeld: if another process holds it: says which one.
         """
+        _held.append(self._take())
+        return self
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds the lock while the block runs.
+
+        Raises:
+            RunLockHeld: if another process holds it: says which one.
+        """
+        with self._take():
+            yield
+
+    def _take(self) -> IO[str]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         stream = self._path.open("a+")
         try:
@@ -41,5 +57,4 @@ class RunLock:
         stream.truncate()
         stream.write(f"process {os.getpid()} on {platform.node()}\n")
         stream.flush()
-        _held.append(stream)
-        return self
+        return stream

@@ -63,7 +63,7 @@ def model(study: Study, model: str) -> str:
             "folder": layout.model_folder(model).as_posix(),
             "source": study.models[model].source.model_dump(mode="json"),
             "dtype": study.engine_of(model).dtype,
-            **({} if study.models[model].endpoint is None else {"weights": False}),
+            **({} if study.needs_weights(model) else {"weights": False}),
         }
     )
 
@@ -103,7 +103,6 @@ def gold(study: Study, judge: str) -> str:
         {
             "judge": judge,
             "config": study.judges[judge].model_dump(mode="json"),
-            "turns": study.gold.turns.model_dump(mode="json"),
             "seed": study.seed,
         }
     )
@@ -206,20 +205,19 @@ def judge(study: Study, judge: str, shard: grid.Shard) -> str:
 
 
 def analyse(study: Study) -> str:
-    """Spec of `userturn.stages.analyse`."""
+    """Spec of `userturn.stages.analyse`: the grid, not its cells, whose list would outgrow a command line."""
     return canonical(
         {
             "judge": study.reported_judge,
-            "cells": [
-                {"model": cell.model, **settings}
-                for shard in grid.shards(study)
-                for cell, settings in zip(grid.cells_of(study, shard), _cells(study, shard), strict=True)
-            ],
+            "models": list(study.models),
+            "datasets": list(study.datasets),
+            "temperatures": {name: one.temperatures for name, one in study.probe.perturbations.items()},
             "scored": grid.scored(study),
             "judges": list(study.judges),
             "trained": grid.judges_with(study, trained=True),
             "measured": grid.judges_with(study, gold=True),
-            "repeated": [cell.key for _, cell in grid.repeated(study)],
+            "repeated": sorted({cell.perturbation for _, cell in grid.repeated(study)}),
+            "exclusions": study.exclusions,
             "statistics": study.statistics.model_dump(mode="json"),
             "seed": study.seed,
         }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,8 +17,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
-from report_fixture import report_data, transcripts  # noqa: E402
-from userturn.report.build import build_report  # noqa: E402
+from report_fixture import HOSTILE, ITEMS, LONG, build, numbers, transcripts  # noqa: E402
+from userturn.report.figures import value_text  # noqa: E402
+from userturn.report.inert import visible_text  # noqa: E402
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
@@ -33,9 +36,17 @@ RATE = "followup_rate/alpha-1b/gsm8k/baseline/t0.7"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(build_report(report_data()), "utf-8")
-    return path.as_uri()
+    folder = tmp_path_factory.mktemp("report")
+    build(folder)
+    return (folder / "report.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def address_beside(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same page with its data in files beside it."""
+    folder = tmp_path_factory.mktemp("beside")
+    build(folder, beside=True)
+    return (folder / "report.html").as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +80,63 @@ def opened(browser: Any, address: str) -> Iterator[Opened]:
         yield one
 
 
-def _turns(page: Any) -> Any:
-    return page.locator(".turn:visible")
+def _ready(page: Any) -> Any:
+    """The list of transcripts, once the search that was asked for last is shown."""
+    page.wait_for_function("() => document.getElementById('shown').textContent.includes('user turns')")
+    return page.locator("#turns > .turn")
+
+
+def _counts(page: Any, text: str) -> None:
+    page.wait_for_function("(text) => document.getElementById('shown').textContent.startsWith(text)", arg=text)
+
+
+def _open_item(page: Any, address: str, row: dict[str, Any], *, sample: bool = True) -> Any:
+    parts = [row["model"], row["dataset"], row["item"]]
+    if sample:
+        parts += [row["perturbation"], f"t{row['temperature']:g}", str(row["sample"])]
+    page.goto(f"{address}#item/" + "/".join(quote(part, safe="") for part in parts))
+    page.wait_for_selector("#panel .cards")
+    return page.get_by_role("dialog")
 
 
 def test_it_loads_silently_asks_for_nothing_and_runs_no_text(opened: Opened, address: str) -> None:
     page = opened.page
-    for turn in page.locator(".turn").all()[:12]:
+    _ready(page)
+    page.locator("#more").click()
+    for turn in page.locator("#turns > .turn").all()[:20]:
         turn.locator("summary").first.click()
-    page.wait_for_timeout(200)
+    page.wait_for_function("() => document.querySelectorAll('#turns .body').length === 20")
     assert opened.said == []
     assert opened.asked == [address]
     assert page.title() == "userturn · study fixture"
-    assert page.locator(".turn pre").first.is_visible()
+
+
+def test_hostile_texts_are_shown_as_they_are_and_do_nothing(opened: Opened, address: str) -> None:
+    page = opened.page
+    for text in (*HOSTILE, LONG):
+        row = next(row for row in transcripts() if row["text"] == text)
+        _open_item(page, address, row)
+        page.wait_for_selector(".wanted .generated .said")
+        body = page.locator(".wanted .generated .said").text_content()
+        if len(text) <= 20_000:
+            assert body == visible_text(text)
+        else:
+            assert body == f"{text[:20_000]}⟦{len(text) - 20_000} more characters⟧"
+    page.locator(".wanted .generated .rest").click()
+    assert page.locator(".wanted .generated .said").text_content() == LONG
+    assert page.title() == "userturn · study fixture"
+    assert page.locator("#panel script, #panel img, #panel iframe, #panel b, #turns b, #panel svg").count() == 0
+    assert opened.said == []
+
+
+def test_every_number_shows_its_own_value(opened: Opened) -> None:
+    known = {row["id"]: value_text(row) for row in numbers()}
+    shown = opened.page.evaluate(
+        "() => [...document.querySelectorAll('[data-number-id] > [data-field=value]')]"
+        ".map((node) => [node.parentElement.dataset.numberId, node.textContent])"
+    )
+    assert dict(shown) == known
+    assert all(known[number_id] == text for number_id, text in shown)
 
 
 def test_the_policy_stops_what_is_not_ours(opened: Opened) -> None:
@@ -147,50 +202,197 @@ def test_panel_opens_with_enter_and_gives_focus_back(opened: Opened) -> None:
     page.locator(f"#headline [data-number-id='{RATE}']").focus()
     page.keyboard.press("Enter")
     panel = page.get_by_role("dialog")
-    assert panel.is_visible()
-    for text in (f"userturn audit {RATE}", f"results/judgements/provisional/{RATE}.jsonl", "Seed"):
-        assert text in panel.inner_text()
+    page.wait_for_selector("#panel .rows .turn")
+    source = "results/judgements/provisional/alpha-1b/gsm8k/baseline/t0.7.jsonl"
+    for text in (f"userturn audit {RATE}", source, "Seed"):
+        assert text in panel.text_content()
     page.keyboard.press("Escape")
     assert not panel.is_visible()
     assert page.evaluate("() => document.activeElement.dataset.numberId") == RATE
     assert opened.said == []
 
 
-def test_filters_and_search_of_transcripts(opened: Opened) -> None:
-    page, rows = opened.page, transcripts()
-    assert _turns(page).count() == len(rows)
-    page.locator("#filter-dataset").select_option("gsm8k")
-    page.locator("#filter-perturbation").select_option("swapped_roles")
-    wanted = [r for r in rows if r["dataset"] == "gsm8k" and r["perturbation"] == "swapped_roles"]
-    assert _turns(page).count() == len(wanted) > 0
-    assert page.locator("#shown").inner_text() == f"{len(wanted)} of {len(rows)} transcripts"
-    page.locator("#filter-temperature").select_option("1")
-    assert _turns(page).count() == len([r for r in wanted if r["temperature"] == 1.0])
-    page.get_by_role("button", name="Show all").click()
-    page.locator("#filter-label").select_option("unscored")
-    assert _turns(page).count() == len([r for r in rows if r["state"] == "unscored"])
-    page.get_by_role("button", name="Show all").click()
-    page.locator("#search").fill("SECOND step")
-    assert 0 < _turns(page).count() < len(rows)
-    page.locator("#search").fill("no such words anywhere")
-    assert page.locator("#shown").inner_text() == f"0 of {len(rows)} transcripts"
+def test_a_panel_shows_three_of_each_kind_and_how_to_rebuild(opened: Opened) -> None:
+    """Two clicks from the page: the rate and how sure, the texts, which judge said so, the command."""
+    page = opened.page
+    page.locator(f"#headline [data-number-id='{RATE}']").click()
+    panel = page.get_by_role("dialog")
+    page.wait_for_selector("#panel .rows .turn")
+    for text in ("95 % interval", "userturn rebuild alpha-1b/gsm8k/baseline/t0.7", "Share of the generated user turns"):
+        assert text in panel.inner_text()
+    assert panel.locator(".rows h4").all_inner_texts() == ["genuine followup", "not genuine followup"]
+    panel.locator(".rows .turn").first.click()
+    page.wait_for_selector("#panel .rows .judges")
+    said = panel.locator(".rows .judges").first.inner_text()
+    assert "provisional (counted in the rates)" in said
+    assert "other" in said
+    rows = [row for row in transcripts() if row["cell"] == "alpha-1b/gsm8k/baseline/t0.7"]
+    label = rows[0]["label"]
+    panel.get_by_label("label").select_option(label)
+    page.wait_for_function("() => document.querySelectorAll('#panel .rows .turn').length === 1")
+    assert panel.locator(".rows .turn").get_attribute("data-label") == label
+
+
+def test_an_effect_shows_both_cells_and_an_accuracy_its_answers(opened: Opened, address: str) -> None:
+    page = opened.page
+    page.goto(f"{address}#number/accuracy/alpha-1b/gsm8k")
+    panel = page.get_by_role("dialog")
+    page.wait_for_selector("#panel .rows a")
+    panel.locator(".rows a").first.click()
+    page.wait_for_selector("#panel .cards")
+    assert visible_text(f"Item gsm8k-{ITEMS[0]}") == panel.get_by_role("heading", level=2).inner_text()
+    assert "right, read as <4>" in panel.inner_text()
+    page.go_back()
+    page.wait_for_selector("#panel .number-view")
+    assert "Accuracy" in panel.get_by_role("heading", level=2).inner_text()
+    page.go_back()
+    page.wait_for_function("() => !document.getElementById('panel').open")
+    assert opened.said == []
+
+
+@pytest.mark.parametrize("where", ["inside", "beside"])
+def test_filters_and_search_of_transcripts(browser: Any, address: str, address_beside: str, where: str) -> None:
+    with browser.new_context(reduced_motion="reduce") as context:
+        opened = Opened(context.new_page())
+        page, rows = opened.page, transcripts()
+        page.goto(address if where == "inside" else address_beside)
+        assert _ready(page).count() == 30
+        _counts(page, f"{len(rows)} of {len(rows)} user turns, the first 30 shown")
+        page.locator("#more").click()
+        page.wait_for_function("() => document.querySelectorAll('#turns > .turn').length === 60")
+        page.locator("#filter-dataset").select_option("gsm8k")
+        page.locator("#filter-perturbation").select_option("swapped_roles")
+        wanted = [r for r in rows if r["dataset"] == "gsm8k" and r["perturbation"] == "swapped_roles"]
+        _counts(page, f"{len(wanted)} of {len(rows)}")
+        page.locator("#filter-temperature").select_option("1")
+        _counts(page, f"{len([r for r in wanted if r['temperature'] == 1.0])} of {len(rows)}")
+        page.get_by_role("button", name="Show all").click()
+        page.locator("#filter-label").select_option("unscored")
+        _counts(page, f"{len([r for r in rows if r['label'] is None])} of {len(rows)}")
+        page.locator("#filter-judges").select_option("differ")
+        _counts(page, f"0 of {len(rows)}")
+        page.get_by_role("button", name="Show all").click()
+        page.locator("#search").fill("SECOND step")
+        found = [r for r in rows if "second step" in r["text"]]
+        _counts(page, f"{len(found)} of {len(rows)}")
+        assert all("second step" in text for text in _ready(page).locator(".excerpt").all_inner_texts())
+        page.locator("#item").fill(found[0]["item"])
+        _counts(page, f"{len([r for r in found if r['item'] == found[0]['item']])} of {len(rows)}")
+        page.locator("#search").fill("nosuchword anywhere")
+        _counts(page, f"0 of {len(rows)}")
+        assert opened.said == []
+
+
+def test_a_missing_file_is_named(browser: Any, tmp_path: Path) -> None:
+    build(tmp_path, beside=True)
+    for path in (tmp_path / "report_files").iterdir():
+        path.unlink()
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto((tmp_path / "report.html").as_uri())
+        page.wait_for_selector("#turns [role=alert]")
+        assert "copy the page together with its folder" in page.locator("#turns").inner_text()
+
+
+def test_only_files_of_the_page_can_be_loaded(browser: Any, address_beside: str) -> None:
+    with browser.new_context() as context:
+        opened = Opened(context.new_page())
+        page = opened.page
+        page.goto(address_beside)
+        _ready(page)
+        assert {url.rsplit("/", 2)[-2] for url in opened.asked[1:]} == {"report_files"}
+        with pytest.raises(sync_api.Error, match="TrustedScriptURL"):
+            page.evaluate("() => { document.createElement('script').src = 'https://example.org/x.js'; }")
+        with pytest.raises(sync_api.Error, match="disallowed"):
+            page.evaluate("() => { trustedTypes.createPolicy('mine', { createScriptURL: (x) => x }); }")
 
 
 def test_permanent_links(opened: Opened, address: str) -> None:
     page, row = opened.page, transcripts()[3]
     page.goto(f"{address}#number/{RATE}")
+    page.wait_for_selector("#panel .number-view")
     assert RATE in page.get_by_role("dialog").inner_text()
-    page.get_by_role("link", name="Transcripts of this cell").click()
-    assert not page.get_by_role("dialog").is_visible()
-    page.wait_for_function("() => document.getElementById('shown').textContent.startsWith('1 of')")
-    assert "alpha-1b/gsm8k/baseline/t0.7" in (_turns(page).first.text_content() or "")
-    page.goto(f"{address}#{quote('item/' + row['cell'] + '/' + row['item'] + '/0')}")
-    page.wait_for_function("() => document.querySelectorAll('.turn[open]').length === 1")
-    assert row["cell"] in page.locator(".turn[open]").inner_text()
+    page.get_by_role("link", name="All in the browser of transcripts").click()
+    page.wait_for_function("() => !document.getElementById('panel').open")
+    _counts(page, "2 of")
+    assert "baseline · T = 0.7" in (page.locator("#turns > .turn").first.text_content() or "")
+    panel = _open_item(page, address, row)
+    page.wait_for_selector(".wanted[open] .body")
+    assert row["cell"] in panel.locator(".wanted").inner_text()
+    assert panel.locator(".card").count() == len(
+        {r["cell"] for r in transcripts() if r["cell"].startswith("alpha-1b/gsm8k")}
+    )
     page.goto(f"{address}#cell/nobody/gsm8k/baseline/t0.7")
     page.wait_for_function("() => document.getElementById('shown').textContent.includes('no transcripts')")
-    assert _turns(page).count() == 0
+    assert page.locator("#turns > .turn").count() == 0
+    page.goto(f"{address}#number/no/such/number")
+    page.wait_for_function("() => document.getElementById('panel-title').textContent === 'Not in this page'")
+    page.goto(f"{address}#item/%E0%A4%A/x/y")
+    page.wait_for_function("() => document.getElementById('panel-body').textContent.includes('%E0%A4%A')")
     assert opened.said == []
+
+
+def test_the_context_stands_as_the_model_saw_it(opened: Opened, address: str) -> None:
+    page, row = opened.page, transcripts()[0]
+    panel = _open_item(page, address, row)
+    panel.locator(".wanted .exact > summary").click()
+    prompt = panel.locator(".wanted pre.prompt")
+    assert prompt.text_content() == visible_text(row["prompt"])
+    assert prompt.locator(".marker").count() == 0
+    panel.locator(".wanted").get_by_label("highlight special tokens").check()
+    assert prompt.locator(".marker").all_inner_texts() == ["<|im_start|>", "<|im_end|>", "<|im_start|>"]
+    assert prompt.text_content() == visible_text(row["prompt"])
+
+
+def test_back_opens_a_closed_panel_again(opened: Opened) -> None:
+    page = opened.page
+    page.locator(f"#headline [data-number-id='{RATE}']").click()
+    page.wait_for_selector("#panel .number-view")
+    page.keyboard.press("Escape")
+    assert not page.get_by_role("dialog").is_visible()
+    assert "#" not in page.url
+    page.go_back()
+    page.wait_for_function("() => document.getElementById('panel').open")
+    page.go_back()
+    page.wait_for_function("() => !document.getElementById('panel').open")
+
+
+def test_figures_are_saved_as_drawing_and_as_data(opened: Opened) -> None:
+    page = opened.page
+    figure = page.locator("#temperature figure").first
+    with page.expect_download() as started:
+        figure.get_by_role("button", name="as SVG").click()
+    drawing = ElementTree.fromstring(Path(started.value.path()).read_text("utf-8"))
+    fills = {node.get("fill") for node in drawing.iter() if node.tag.endswith("circle")}
+    assert fills
+    assert all(fill and fill.startswith("rgb(") for fill in fills)
+    with page.expect_download() as started:
+        figure.get_by_role("button", name="as CSV").click()
+    table = list(csv.DictReader(Path(started.value.path()).read_text("utf-8").splitlines()))
+    known = {row["id"]: row for row in numbers()}
+    assert len(table) == 6
+    assert all(float(row["value"]) == known[row["id"]]["value"] for row in table)
+    assert opened.said == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, address: str, theme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    # axe evaluates its own source, which the page's policy forbids
+    with browser.new_context(bypass_csp=True, reduced_motion="reduce") as context:
+        page = context.new_page()
+        page.goto(address)
+        _ready(page)
+        page.get_by_label("Theme", exact=True).select_option(theme)
+        page.locator("#turns > .turn").first.click()
+        for target in ("", f"#number/{RATE}"):
+            page.goto(address + target)
+            page.get_by_label("Theme", exact=True).select_option(theme) if not target else page.wait_for_selector(
+                "#panel .rows .turn"
+            )
+            found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+            serious = [one for one in found if one["impact"] in ("serious", "critical")]
+            assert serious == [], [(one["id"], one["nodes"][0]["html"]) for one in serious]
 
 
 def test_theme_follows_the_system_and_the_reader(opened: Opened) -> None:
@@ -248,16 +450,17 @@ def test_text_has_enough_contrast(opened: Opened) -> None:
 
 
 def test_it_prints(opened: Opened) -> None:
+    _ready(opened.page)
     pdf = opened.page.pdf(format="A4")
     assert pdf.startswith(b"%PDF")
     assert len(pdf) > 50_000
     assert opened.said == []
 
 
-def test_without_scripts_the_page_still_tells_everything(browser: Any, address: str) -> None:
+def test_without_scripts_the_page_still_tells_the_numbers(browser: Any, address: str) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(address)
-        assert page.locator(".turn").count() == len(transcripts())
+        assert page.locator("noscript").count() == 1
         assert page.locator("#headline .num").first.is_visible()
         assert page.locator("#perturbations svg.plot").count() == 4

@@ -16,7 +16,7 @@ from userturn.config.default_study import DEFAULT_STUDY
 from userturn.judges.labels import LABELS
 from userturn.sources import FileSource
 from userturn.stages import gold_set
-from userturn.stages.gold_set import GoldError, joined
+from userturn.stages.gold_set import GoldError, joined, shown
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,6 +86,38 @@ def test_what_does_not_fit_together_is_refused(turns: list[str], labels: list[Ro
 def test_at_most_five_ids_are_named() -> None:
     with pytest.raises(GoldError, match=r"together: t0, t1, t2, t3, t4$"):
         joined([turn(f"t{n}") for n in range(9)], [])
+
+
+# shown
+
+
+def full(id: str, **more: Any) -> Row:
+    query = [{"role": "user", "content": "q"}]
+    given = {"id": id, "item": "i", "messages": query, "shown_answer": None, "text": "", "finish_reason": "stop"}
+    return given | {"model": "m", "perturbation": "baseline", "temperature": 0.0, "sample": 0} | more
+
+
+def test_judges_see_neither_model_nor_condition_and_turns_are_sorted() -> None:
+    rows = shown([full("b", shown_answer="a"), full("a")])
+    assert [row["id"] for row in rows] == ["a", "b"]
+    assert set(rows[0]) == {"id", "item", "messages", "shown_answer", "text", "finish_reason"}
+    assert rows[1]["shown_answer"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("messages", [], "a: messages: List should have at least 1 item"),
+        ("messages", [{"role": "user", "content": 7}], "a: messages.0.content: Input should be a valid string"),
+        ("messages", [{"role": "User", "content": "q"}], "a: messages.0.role: Input should be 'system', 'user'"),
+        ("messages", [{"role": "assistant", "content": "q"}], "a: messages: the last one is the user's query, not of"),
+        ("text", None, "a: text: Input should be a valid string"),
+        ("shown_answer", 3, "a: shown_answer: Input should be a valid string"),
+    ],
+)
+def test_a_turn_that_no_judge_could_read_is_refused(field: str, value: Any, message: str) -> None:
+    with pytest.raises(GoldError, match=f"^{re.escape(message)}"):
+        shown([full("a", **{field: value})])
 
 
 class Quiet:
@@ -210,6 +242,11 @@ def test_nothing_of_the_gold_set_is_training_data(turns: list[Row]) -> None:
     assert not [text for text in gold if len(text.split()) >= 6 and text in everything]
     other = "\n".join(sorted(gold))
     assert not [text for text in training if len(text.split()) >= 6 and text in other]
+
+
+def test_every_committed_turn_can_be_shown_as_it_is(turns: list[Row]) -> None:
+    kept = ("id", "item", "messages", "shown_answer", "text", "finish_reason")
+    assert shown(turns) == sorted(({key: row[key] for key in kept} for row in turns), key=lambda row: row["id"])
 
 
 def test_turns_hold_no_text_that_json_or_utf8_cannot_carry(turns: list[Row]) -> None:

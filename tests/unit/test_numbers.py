@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from userturn import layout
-from userturn.artefacts import Row, canonical
+from userturn.artefacts import Row, canonical, read_jsonl, write_jsonl
+from userturn.exclusions import Exclusion, Ledger, LedgerError, read_ledger
 from userturn.judges.labels import LABELS
-from userturn.numbers import CellName, Settings, assemble
+from userturn.numbers import CellName, Inputs, Settings, assemble, definition
 from userturn.numbers.families import adjusted
 
 MODEL, DATASET = "m", "d"
@@ -45,7 +48,7 @@ def artefacts() -> dict[Path, list[Row]]:
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Row]:
     found = artefacts()
-    return {row["id"]: row for row in assemble([BASE, SHUFFLED], SETTINGS, found.__getitem__)}
+    return {row["id"]: row for row in assemble(Inputs((BASE, SHUFFLED), judges=("j",)), SETTINGS, found.__getitem__)}
 
 
 def test_rates_count_scored_turns_only(numbers: dict[str, Row]) -> None:
@@ -95,7 +98,7 @@ def test_the_order_of_rows_changes_nothing(numbers: dict[str, Row]) -> None:
     shuffled = artefacts()
     for rows in shuffled.values():
         random.Random(1).shuffle(rows)
-    again = assemble([SHUFFLED, BASE], SETTINGS, shuffled.__getitem__)
+    again = assemble(Inputs((SHUFFLED, BASE), judges=("j",)), SETTINGS, shuffled.__getitem__)
     assert [canonical(row) for row in again] == [canonical(row) for row in numbers.values()]
 
 
@@ -109,7 +112,7 @@ def test_nothing_scored_is_a_number_without_a_value() -> None:
     found[layout.scores(MODEL, DATASET)] = [
         {"item": i, "state": "unscored", "correct": None, "strict": None, "loose": None} for i in ITEMS
     ]
-    rows = {row["id"]: row for row in assemble([BASE, SHUFFLED], SETTINGS, found.__getitem__)}
+    rows = {row["id"]: row for row in assemble(Inputs((BASE, SHUFFLED), judges=("j",)), SETTINGS, found.__getitem__)}
     assert rows["followup_rate/m/d/baseline/t1.0"]["value"] is None
     assert rows["followup_rate/m/d/baseline/t1.0"]["n_unscored"] == 20
     assert rows["effect/m/d/shuffled_context/t1.0"]["value"] is None
@@ -131,7 +134,7 @@ def test_contrasts_between_cells() -> None:
             for n, i in enumerate(ITEMS)
         ]
         found[layout.assistant_turns(model, DATASET)] = [{"item": i, "finish_reason": "stop"} for i in ITEMS]
-    rows = {row["id"]: row for row in assemble(cells, SETTINGS, found.__getitem__)}
+    rows = {row["id"]: row for row in assemble(Inputs(tuple(cells), judges=("j",)), SETTINGS, found.__getitem__)}
     slope = rows["temperature_slope/m/d/baseline"]
     assert slope["value"] > 0
     assert slope["unit"] == "log odds per unit"
@@ -170,7 +173,9 @@ def test_likelihoods_are_set_against_the_other_role_and_the_other_answer() -> No
     found = artefacts() | {path: rows}
     numbers = {
         row["id"]: row
-        for row in assemble([BASE, SHUFFLED], SETTINGS, found.__getitem__, scored=[(MODEL, DATASET)])
+        for row in assemble(
+            Inputs((BASE, SHUFFLED), scored=((MODEL, DATASET),), judges=("j",)), SETTINGS, found.__getitem__
+        )
         if row["quantity"].startswith(("role", "grounding"))
     }
     assert numbers["role_log_odds/m/d/human_followup"]["value"] == 1.0
@@ -190,7 +195,119 @@ def test_determinism_compares_the_texts_of_two_cells() -> None:
     for cell, changed in ((base, ""), (again, "!")):
         path = layout.user_turns(MODEL, DATASET, cell.perturbation, "t0.0")
         found[path] = [{"item": i, "text": f"turn {i}{changed if n < 3 else ''}"} for n, i in enumerate(ITEMS)]
-    rows = {row["id"]: row for row in assemble([base, again], SETTINGS, found.__getitem__, repeated=[again])}
+    rows = {
+        row["id"]: row
+        for row in assemble(Inputs((base, again), repeated=(again,), judges=("j",)), SETTINGS, found.__getitem__)
+    }
     row = rows["determinism/m/d/repeated_baseline/t0.0"]
     assert (row["value"], row["k"], row["n"]) == (0.85, 17, 20)
     assert rows["effect/m/d/repeated_baseline/t0.0"]["value"] == 0.0
+
+
+def whole_study() -> tuple[Inputs, dict[Path, list[Row]]]:
+    """Two judges, two models, repeats, likelihoods and a gold set: every kind of number."""
+    base, again = (CellName(MODEL, DATASET, name, 0.0) for name in ("baseline", "repeated_baseline"))
+    other = CellName("n", DATASET, "baseline", 1.0)
+    found = artefacts()
+    for path in (layout.scores, layout.assistant_turns):
+        found[path("n", DATASET)] = found[path(MODEL, DATASET)]
+    for cell, changed in ((base, ""), (again, "!")):
+        found[cell.user_turns] = [{"item": i, "text": i + changed} for i in ITEMS]
+        found[cell.judgements("j")] = [judgement(i, 0, "generic") for i in ITEMS]
+    found[other.judgements("j")] = [
+        judgement(i, 0, "genuine_followup" if n % 3 else "generic") | {"evidence": {"grounding": "verified"}}
+        for n, i in enumerate(ITEMS)
+    ]
+    cells = (BASE, SHUFFLED, base, again, other)
+    for cell in cells:
+        found[cell.judgements("k")] = found[cell.judgements("j")][::-1]
+    found[layout.likelihood(MODEL, DATASET)] = [
+        {"control": "c", "item": i, "n_tokens": 4, "user": -9.0 - n, "assistant": -12.0, "shuffled": -11.0}
+        for n, i in enumerate(ITEMS)
+    ]
+    truth = ["genuine_followup", "generic"] * 10
+    found[layout.GOLD_LABELS] = [
+        {"id": f"g-{n}", "item": i, "label": truth[n], "first": truth[n], "second": truth[n - 1 if n == 3 else n]}
+        for n, i in enumerate(ITEMS)
+    ]
+    for judge in "jk":
+        found[layout.gold(judge)] = [
+            {"id": f"g-{n}", "item": i, "label": truth[n] if n else "unrelated"} for n, i in enumerate(ITEMS)
+        ]
+    found[layout.judge_held_out("k")] = [
+        {"group": i, "label": truth[n], "given": {"one": truth[0]}} for n, i in enumerate(ITEMS)
+    ]
+    return Inputs(cells, ((MODEL, DATASET),), (again,), ("j", "k"), ("k",), ("j", "k")), found
+
+
+def test_each_number_alone_is_what_it_is_among_all() -> None:
+    """An audit recomputes one number from its own sources; no other artefact may be read for it."""
+    inputs, found = whole_study()
+    rows = assemble(inputs, SETTINGS, found.__getitem__)
+    assert len({row["quantity"] for row in rows}) > 25
+    for row in rows:
+        sources = [Path(source) for source in row["sources"]]
+        only = {path: found[path] for path in sources}
+        alone = definition(row["id"], sources, inputs, SETTINGS, only.__getitem__)
+        assert alone is not None, row["id"]
+        assert alone.row(SETTINGS) == row | {"p_adjusted": None, "family": None}, row["id"]
+    assert definition("accuracy/no/such", [layout.scores(MODEL, DATASET)], inputs, SETTINGS, found.__getitem__) is None
+
+
+def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, found = whole_study()
+    monkeypatch.chdir(tmp_path)
+    for path, rows in found.items():
+        write_jsonl(path, rows)
+    done: list[int] = []
+    together = assemble(inputs, SETTINGS, read_jsonl, processes=2, on_done=done.append)
+    assert together == assemble(inputs, SETTINGS, found.__getitem__)
+    assert done == [1, 1]
+
+
+def test_excluded_rows_leave_the_numbers_and_are_counted() -> None:
+    inputs, found = whole_study()
+    ledger = Ledger(
+        (
+            Exclusion(dataset=DATASET, item=ITEMS[0], reason="the reference answer is wrong"),
+            Exclusion(dataset=DATASET, item=ITEMS[1], perturbation="baseline", temperature=1.0, sample=1, reason="cut"),
+            Exclusion(dataset=DATASET, item=ITEMS[2], model="n", reason="leaked"),
+        )
+    )
+    rows = {row["id"]: row for row in assemble(replace(inputs, ledger=ledger), SETTINGS, found.__getitem__)}
+    plain = {row["id"]: row for row in assemble(inputs, SETTINGS, found.__getitem__)}
+    rate = rows["followup_rate/m/d/baseline/t1.0"]
+    assert (rate["n"], rate["n_excluded"], rate["n_items"]) == (36, 3, 19), "one of the excluded turns was unscored"
+    assert (rows["accuracy/m/d"]["n"], rows["accuracy/m/d"]["n_excluded"]) == (19, 1)
+    assert (rows["accuracy/n/d"]["n"], rows["accuracy/n/d"]["n_excluded"]) == (18, 2)
+    assert rows["effect/m/d/shuffled_context/t1.0"]["n_excluded"] == 3 + 2
+    assert rows["determinism/m/d/repeated_baseline/t0.0"]["n"] == 19
+    assert rows["grounding/m/d/c"]["n"] == 19
+    assert rows["sensitivity/j"] == plain["sensitivity/j"], "the gold set is no part of the study's items"
+    assert all(row["n_excluded"] == 0 for row in plain.values())
+
+
+def test_an_exclusion_that_meets_nothing_is_refused() -> None:
+    inputs, found = whole_study()
+    ledger = Ledger((Exclusion(dataset=DATASET, item="d-99", reason="no such item"),))
+    with pytest.raises(LedgerError, match="line 1: dataset d, item d-99"):
+        assemble(replace(inputs, ledger=ledger), SETTINGS, found.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"dataset": "d", "item": "i"}', "reason: Field required"),
+        ('{"dataset": "d", "item": "i", "reason": "why not", "samples": 1}', "samples: Extra inputs"),
+        ('{"dataset": "d", "item": "i", "reason": "why not", "date": "tomorrow"}', "date: "),
+        ("[1]", "expected a JSON object"),
+        ("not json", "not a JSON line"),
+    ],
+)
+def test_a_ledger_says_what_is_wrong_and_where(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "exclusions.jsonl"
+    path.write_text('{"dataset": "d", "item": "i", "reason": "good"}\n' + line + "\n")
+    with pytest.raises(
+        LedgerError, match=f":2: .*{re.escape(said)}" if "json" not in line and "[1]" not in line else ":2"
+    ):
+        read_ledger(path)

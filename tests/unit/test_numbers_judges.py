@@ -15,9 +15,11 @@ from sklearn.metrics import f1_score
 from userturn import layout
 from userturn.artefacts import Row, canonical
 from userturn.judges.labels import LABELS
-from userturn.numbers import CellName, Settings
-from userturn.numbers.judges import annotators, between, corrected, errors, gold_labels, on_gold, on_held_out
-from userturn.statistics import ItemCounts, macro_f1
+from userturn.numbers import CellName, Definition, Inputs, Settings
+from userturn.numbers.judges import Errors, annotators, between, corrected, errors, gold_labels, on_gold, on_held_out
+from userturn.numbers.row import ReadRows
+from userturn.numbers.shard import Shard, joined_pairs
+from userturn.statistics import macro_f1
 
 SETTINGS = Settings(judge="j", level=0.95, resamples=300, seed=3)
 GOLD = layout.GOLD_LABELS
@@ -50,8 +52,8 @@ def judged_rows() -> list[Row]:
     ]
 
 
-def by_id(rows: Iterable[Row]) -> dict[str, Row]:
-    found = list(rows)
+def by_id(definitions: Iterable[Definition]) -> dict[str, Row]:
+    found = [one.row(SETTINGS) for one in definitions]
     named = {row["id"]: row for row in found}
     assert len(named) == len(found), "ids are unique"
     return named
@@ -60,7 +62,7 @@ def by_id(rows: Iterable[Row]) -> dict[str, Row]:
 @pytest.fixture(scope="module")
 def gold_numbers() -> dict[str, Row]:
     found = {GOLD: gold_rows(), layout.gold("j"): judged_rows()}
-    return by_id(on_gold(["j"], GOLD, SETTINGS, found.__getitem__))
+    return by_id(on_gold(["j"], GOLD, found.__getitem__))
 
 
 # On the gold set
@@ -120,13 +122,13 @@ def test_the_order_of_rows_changes_nothing(gold_numbers: dict[str, Row]) -> None
     found = {GOLD: gold_rows(), layout.gold("j"): judged_rows()}
     for rows in found.values():
         random.Random(1).shuffle(rows)
-    again = by_id(on_gold(["j"], GOLD, SETTINGS, found.__getitem__))
+    again = by_id(on_gold(["j"], GOLD, found.__getitem__))
     assert {id: canonical(row) for id, row in again.items()} == {id: canonical(row) for id, row in gold_numbers.items()}
 
 
 def test_a_judge_that_decides_nothing_has_numbers_without_values() -> None:
     found = {GOLD: gold_rows(), layout.gold("j"): [row | {"label": None} for row in judged_rows()]}
-    numbers = by_id(on_gold(["j"], GOLD, SETTINGS, found.__getitem__))
+    numbers = by_id(on_gold(["j"], GOLD, found.__getitem__))
     for id in ("sensitivity/j", "specificity/j", "macro_f1/j"):
         assert numbers[id]["value"] is None
     assert (numbers["macro_f1/j"]["n"], numbers["macro_f1/j"]["n_unscored"]) == (0, 20)
@@ -135,7 +137,7 @@ def test_a_judge_that_decides_nothing_has_numbers_without_values() -> None:
 def test_a_gold_label_that_is_missing_is_no_silent_gap() -> None:
     found = {GOLD: gold_rows()[1:], layout.gold("j"): judged_rows()}
     with pytest.raises(KeyError, match="turn-00"):
-        list(on_gold(["j"], GOLD, SETTINGS, found.__getitem__))
+        list(on_gold(["j"], GOLD, found.__getitem__))
 
 
 # On held-out conversations
@@ -147,7 +149,7 @@ def test_held_out_numbers_of_each_classifier() -> None:
         for n, (truth, simple) in enumerate([(G, G), (G, U), (U, U), (U, G), (U, U), (U, U)] * 3)
     ]
     path = layout.judge_held_out("j")
-    numbers = by_id(on_held_out(["j"], SETTINGS, {path: rows}.__getitem__))
+    numbers = by_id(on_held_out(["j"], {path: rows}.__getitem__))
     assert numbers["held_out_sensitivity/j/simple"]["value"] == 0.5
     assert numbers["held_out_specificity/j/simple"]["value"] == 0.75
     assert numbers["held_out_specificity/j/simple"]["n_items"] == 6
@@ -156,7 +158,7 @@ def test_held_out_numbers_of_each_classifier() -> None:
     row = numbers[f"held_out_confusion/j/simple/{U}/{G}"]
     assert (row["k"], row["n"], row["quantity"]) == (3, 12, "held_out_confusion")
     assert row["sources"] == [path.as_posix()]
-    assert list(on_held_out(["j"], SETTINGS, {path: []}.__getitem__)) == []
+    assert list(on_held_out(["j"], {path: []}.__getitem__)) == []
 
 
 # Agreement
@@ -164,7 +166,7 @@ def test_held_out_numbers_of_each_classifier() -> None:
 
 def test_agreement_of_the_two_labellings() -> None:
     rows = [row | {"second": U if n in {0, 10} else row["first"]} for n, row in enumerate(gold_rows())]
-    numbers = by_id(annotators(GOLD, SETTINGS, {GOLD: rows}.__getitem__))
+    numbers = by_id(annotators(GOLD, {GOLD: rows}.__getitem__))
     assert set(numbers) == {f"agreement_{m}/gold/first/second" for m in ("raw", "kappa", "alpha", "ac1", "positive")}
     row = numbers["agreement_raw/gold/first/second"]
     assert (row["k"], row["n"], row["unit"], row["n_items"]) == (19, 20, "proportion", 10)
@@ -178,9 +180,15 @@ def test_agreement_of_the_two_labellings() -> None:
 CELLS = [CellName("m", "d", "baseline", t) for t in (0.0, 1.0)]
 
 
+def agreements(judges: str, cells: list[CellName], read: ReadRows) -> dict[str, Row]:
+    inputs = Inputs(tuple(cells), judges=tuple(judges))
+    shards = [Shard(one, replace(SETTINGS, judge=judges[0]), read, paired=True) for one in inputs.shards()]
+    return by_id(between(inputs, lambda: joined_pairs([shard.pairs for shard in shards])))
+
+
 def judgements(labels: list[str | None]) -> list[Row]:
     return [
-        {"item": f"d-{n // 2}", "sample": n % 2, "label": label, "state": "scored" if label else "unscored"}
+        {"item": f"d-{n // 2:02d}", "sample": n % 2, "label": label, "state": "scored" if label else "unscored"}
         for n, label in enumerate(labels)
     ]
 
@@ -190,7 +198,7 @@ def test_agreement_between_judges_goes_over_all_cells() -> None:
     second = [G, U, G, G, D, U, U, None]
     found = {CELLS[0].judgements("a"): judgements(first), CELLS[0].judgements("b"): judgements(second)}
     found |= {CELLS[1].judgements("a"): judgements(first), CELLS[1].judgements("b"): judgements(first)}
-    numbers = by_id(between(["a", "b"], CELLS, SETTINGS, found.__getitem__))
+    numbers = agreements("ab", CELLS, found.__getitem__)
     row = numbers["agreement_raw/a/b"]
     assert (row["k"], row["n"], row["n_unscored"], row["n_items"]) == (11, 13, 3, 4)
     assert row["labels"] == {"pair": "a/b"}
@@ -198,35 +206,38 @@ def test_agreement_between_judges_goes_over_all_cells() -> None:
     for rows in found.values():
         random.Random(len(rows)).shuffle(rows)
     random.Random(9).shuffle(found[CELLS[0].judgements("b")])
-    again = by_id(between(["a", "b"], CELLS[::-1], SETTINGS, found.__getitem__))
+    again = agreements("ab", CELLS[::-1], found.__getitem__)
     assert again == numbers, "turns are matched by item and sample"
 
 
 def test_every_pair_of_judges_is_compared_once() -> None:
     found = {CELLS[0].judgements(judge): judgements([G, U, D, R]) for judge in "abc"}
-    numbers = by_id(between(["a", "b", "c"], CELLS[:1], SETTINGS, found.__getitem__))
+    numbers = agreements("abc", CELLS[:1], found.__getitem__)
     pairs = {id.partition("/")[2] for id in numbers}
     assert pairs == {"a/b", "a/c", "b/c"}
-    assert list(between(["a"], CELLS[:1], SETTINGS, found.__getitem__)) == []
+    assert agreements("a", CELLS[:1], found.__getitem__) == {}
 
 
 # Corrected
 
 
-def counts(positive: int, n: int = 40) -> ItemCounts:
-    return ItemCounts.from_rows((f"d-{i // 2:02d}", i < positive) for i in range(n))
+def correction(positives: dict[CellName, int], known: Errors, n: int = 40) -> dict[str, Row]:
+    found = {
+        cell.judgements("j"): judgements([G if i < positive else U for i in range(n)])
+        for cell, positive in positives.items()
+    }
+    (shard,) = Inputs(tuple(positives), judges=("j",)).shards()
+    return by_id(corrected(Shard(shard, SETTINGS, found.__getitem__, paired=False), known))
 
 
 SHUFFLED = CellName("m", "d", "shuffled_context", 1.0)
 ALONE = CellName("m", "d", "removed_assistant", 0.5)
-PATHS = [layout.gold("j"), GOLD]
 
 
 @pytest.fixture(scope="module")
 def corrections() -> dict[str, Row]:
     """A judge that finds 3 of 4 genuine turns and takes one of ten others for one."""
-    found = {CELLS[1]: counts(20), SHUFFLED: counts(2), ALONE: counts(38)}
-    return by_id(corrected(found, ((30, 40), (180, 200)), SETTINGS, PATHS))
+    return correction({CELLS[1]: 20, SHUFFLED: 2, ALONE: 38}, ((30, 40), (180, 200)))
 
 
 def test_a_corrected_rate_by_hand(corrections: dict[str, Row]) -> None:
@@ -259,13 +270,13 @@ def test_a_corrected_effect_is_the_raw_one_over_youden(corrections: dict[str, Ro
 
 
 def test_a_perfect_judge_corrects_nothing() -> None:
-    numbers = by_id(corrected({CELLS[1]: counts(13)}, ((50, 50), (300, 300)), SETTINGS, PATHS))
+    numbers = correction({CELLS[1]: 13}, ((50, 50), (300, 300)))
     assert numbers["corrected_rate/m/d/baseline/t1.0"]["value"] == pytest.approx(13 / 40)
 
 
 @pytest.mark.parametrize("known", [((0, 0), (9, 9)), ((9, 9), (0, 0)), ((5, 10), (5, 10))])
 def test_without_information_about_errors_nothing_is_corrected(known: tuple[tuple[int, int], tuple[int, int]]) -> None:
-    numbers = by_id(corrected({CELLS[1]: counts(13), SHUFFLED: counts(2)}, known, SETTINGS, PATHS))
+    numbers = correction({CELLS[1]: 13, SHUFFLED: 2}, known)
     assert len(numbers) == 3
     for row in numbers.values():
         assert row["value"] is None
@@ -345,5 +356,5 @@ def test_macro_f1_of_nothing_and_of_unequal_lengths() -> None:
 def test_paths_are_relative() -> None:
     """What stands with a number names no machine."""
     found = {GOLD: gold_rows(), layout.gold("j"): judged_rows()}
-    numbers = on_gold(["j"], GOLD, replace(SETTINGS, resamples=100), found.__getitem__)
+    numbers = by_id(on_gold(["j"], GOLD, found.__getitem__)).values()
     assert not any(Path(source).is_absolute() for row in numbers for source in row["sources"])

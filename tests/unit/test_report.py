@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
-import contextlib
+import csv
 import hashlib
+import io
 import json
 import re
 import sys
@@ -20,14 +21,17 @@ from markupsafe import Markup
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from report_fixture import HOSTILE, facts, number, numbers, report_data, study, transcripts
+from report_fixture import HOSTILE, ITEMS, LONG, build, facts, number, numbers, study, transcripts
 from userturn.report import plots
-from userturn.report.build import ASSETS, build_report
+from userturn.report.build import ASSETS, SCRIPTS, STYLES, page_script
 from userturn.report.choices import choices, published
+from userturn.report.chunks import Chunks, packed, unpacked
 from userturn.report.data import Numbers
 from userturn.report.figures import details, format_value, interval_text, p_text, value_text
 from userturn.report.figures import number as shown_number
-from userturn.report.inert import SHOWN_CHARACTERS, excerpt, script_json, visible, visible_text
+from userturn.report.inert import excerpt, script_json, visible, visible_text
+from userturn.report.table import COLUMNS, csv_bytes, metadata
+from userturn.report.transcripts import BUCKETS, Words, add_cell, add_contexts, word_hash, words_of
 
 
 class Page(HTMLParser):
@@ -56,8 +60,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html() -> str:
-    return build_report(report_data())
+def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return build(tmp_path_factory.mktemp("page"))
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +69,93 @@ def page(html: str) -> Page:
     return Page(html)
 
 
-def test_same_input_gives_same_bytes(html: str) -> None:
-    assert build_report(report_data()).encode("utf-8") == html.encode("utf-8")
+def test_same_input_gives_same_bytes(html: str, tmp_path: Path) -> None:
+    assert build(tmp_path).encode("utf-8") == html.encode("utf-8")
+    page, again = build(tmp_path / "a", beside=True), build(tmp_path / "b", beside=True)
+    assert page == again
+    files = [{path.name: path.read_bytes() for path in (tmp_path / x / "report_files").iterdir()} for x in "ab"]
+    assert files[0] == files[1]
+    assert len(files[0]) > 100
+
+
+def _stored(page: Page, name: str) -> Any:
+    return json.loads(next(text for about, text in page.raw if about.get("id") == name))
+
+
+def test_data_lies_in_the_page_or_beside_it(page: Page, tmp_path: Path) -> None:
+    inside, outside = page, Page(build(tmp_path, beside=True))
+    catalogues = [_stored(one, "catalogue") for one in (inside, outside)]
+    assert catalogues[0]["cells"] == catalogues[1]["cells"]
+    pieces = _stored(inside, "chunks")
+    assert not [about for about, _ in outside.raw if about.get("id") == "chunks"]
+    for name, data in pieces.items():
+        assert (tmp_path / "report_files" / f"{name}.js").read_text() == f'userturnChunk("{name}","{data}")\n'
+    rows = [row for cell in catalogues[0]["cells"] for name, _ in cell["chunks"] for row in unpacked(pieces[name])]
+    assert [(row[0], row[2]) for row in rows] == [(row["item"], row["text"]) for row in transcripts()]
+    assert [row[5][0][0] for row in rows] == [row["label"] or "unscored" for row in transcripts()]
+    policies = [
+        next(a["content"] or "" for t, a in one.tags if a.get("http-equiv") == "Content-Security-Policy")
+        for one in (inside, outside)
+    ]
+    assert "strict-dynamic" not in policies[0]
+    assert "trusted-types 'none'" in policies[0]
+    assert "trusted-types userturn-files" in policies[1]
+
+
+def test_the_index_of_words_finds_every_word_and_item(tmp_path: Path) -> None:
+    page = Page(build(tmp_path, beside=True))
+    catalogue = _stored(page, "catalogue")
+
+    def read(name: str) -> Any:
+        return unpacked((tmp_path / "report_files" / f"{name}.js").read_text().split('"')[3])
+
+    assert len(catalogue["words"]["buckets"]) == BUCKETS
+    for term in ("second", "megabyte", "item gsm8k-one/two 100%#?"):
+        value = word_hash(term)
+        places = read(catalogue["words"]["buckets"][value % BUCKETS]).get(str(value), [])
+        found = {catalogue["words"]["pieces"][place] for place in places}
+        wanted = {
+            name
+            for cell in catalogue["cells"]
+            for name, _ in cell["chunks"]
+            if any(term in words_of(row[2]) or term == f"item {row[0]}" for row in read(name))
+        }
+        assert found == wanted
+        assert wanted
+
+
+def test_words_are_runs_of_letters_and_digits() -> None:
+    assert words_of("It's 2nd_step, ÉTÉ 数学!") == {"it", "s", "2nd", "step", "été", "数学"}
+    # the value of PKZIP's CRC-32 check
+    assert word_hash("123456789") == 0xCBF43926
+
+
+def test_pieces_are_packed_alike_and_addressed_by_content(tmp_path: Path) -> None:
+    assert packed({"b": 1, "a": "\ud800 é"}) == packed({"a": "\ud800 é", "b": 1})
+    assert packed(1)[4:8] == bytes(4)
+    chunks = Chunks(tmp_path)
+    assert chunks.add([1]) == chunks.add([1]) != chunks.add([2])
+    assert len(list(tmp_path.iterdir())) == 2
+    assert chunks.settle(10_000) == {name: chunks.path(name).read_text().split('"')[3] for name in sorted(chunks.sizes)}
+    assert chunks.settle(chunks.total - 1) is None
+    assert chunks.beside == sorted(chunks.sizes)
+
+
+def test_cells_are_cut_into_pieces_and_counted(tmp_path: Path) -> None:
+    chunks = Chunks(tmp_path)
+    turns = [{"item": f"i{n}", "sample": 0, "text": "", "finish_reason": "stop"} for n in range(4_500)]
+    blocks = {row["item"]: n // 200 for n, row in enumerate(turns)}
+    one = {
+        (row["item"], 0): {"state": "scored", "label": "generic", "rationale": None, "evidence": None} for row in turns
+    }
+    two = {key: row | {"label": "unrelated"} for key, row in list(one.items())[:7]}
+    cell = add_cell(turns, [one, two], blocks, chunks, Words(), shown=True)
+    assert [n for _, n in cell["chunks"]] == [2_000, 2_000, 500]
+    assert cell["differ"] == 7
+    assert sum(cell["counts"]) == 4_500
+    rows = [{"item": f"i{n}", "prompt": "", "messages": [], "changes": {}} for n in range(401)]
+    names, where = add_contexts(rows, chunks, shown=True)
+    assert (len(names), where["i0"], where["i399"], where["i400"]) == (3, 0, 1, 2)
 
 
 def test_policy_allows_exactly_the_inline_script_and_style(page: Page) -> None:
@@ -77,6 +166,7 @@ def test_policy_allows_exactly_the_inline_script_and_style(page: Page) -> None:
     for kind in ("script", "style"):
         blocks = [text for about, text in page.raw if about["tag"] == kind and about.get("type") is None]
         assert len(blocks) == 1
+        assert kind == "style" or blocks[0] == page_script()
         digest = base64.b64encode(hashlib.sha256(blocks[0].encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
 
@@ -85,27 +175,36 @@ def test_markup_comes_from_the_template_alone(page: Page, html: str) -> None:
     assert "<img" not in html
     tags = {tag for tag, _ in page.tags}
     assert not tags & {"img", "iframe", "object", "embed", "link", "base", "video", "audio", "b"}
-    assert [a.get("id") or a.get("type") for t, a in page.tags if t == "script"] == ["numbers", None]
+    assert [a.get("id") or a.get("type") for t, a in page.tags if t == "script"] == ["catalogue", "chunks", None]
     for tag, attributes in page.tags:
         assert "style" not in attributes, (tag, attributes)
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
-        for name in ("href", "src", "action", "xlink:href"):
+        assert not [name for name in attributes if name == "src"]
+        for name in ("href", "action", "xlink:href"):
             assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
 
 
-def test_hostile_texts_are_shown_and_hidden_characters_spelled_out(page: Page, html: str) -> None:
-    text = "".join(page.text)
-    for one in HOSTILE[:-1]:
-        assert visible_text(one) in text
+def test_hostile_texts_reach_the_page_as_data_alone(page: Page, html: str) -> None:
+    data = {text for about, text in page.raw if about.get("type") == "application/json"}
+    shown = "".join(text for text in page.text if text not in data)
+    assert len(data) == 2
+    assert not [one for one in (*HOSTILE, *ITEMS) if one in shown]
     assert not re.search("[\x00-\x08\x0b-\x1f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", html)
-    assert f"⟦{30_000 - SHOWN_CHARACTERS} more characters⟧" in text
+    names = _stored(page, "chunks")
+    texts = {row[2] for cell in _stored(page, "catalogue")["cells"] for row in unpacked(names[cell["chunks"][0][0]])}
+    assert texts >= {*HOSTILE, LONG}
 
 
 def test_every_number_is_on_the_page_with_its_own_digits(page: Page, html: str) -> None:
     known = {row["id"]: row for row in numbers()}
     assert {a["data-number-id"] for t, a in page.tags if t == "button" and "data-number-id" in a} == set(known)
     assert {a["data-number-id"] for _, a in page.tags if "data-number-id" in a} == set(known)
-    stored = json.loads(next(text for about, text in page.raw if about.get("id") == "numbers"))
+    catalogue, pieces = _stored(page, "catalogue"), _stored(page, "chunks")
+    stored = {}
+    for place, name in enumerate(catalogue["numbers"]):
+        piece = unpacked(pieces[name])
+        assert all(word_hash(number_id) % len(catalogue["numbers"]) == place for number_id in piece)
+        stored |= piece
     assert set(stored) == set(known)
     shown = re.findall(r'data-number-id="([^"]+)"><span class="v" data-field="value">([^<]+)</span>', html)
     assert {number_id for number_id, _ in shown} == set(known)
@@ -130,13 +229,13 @@ def test_a_zero_is_shown_as_measured_with_its_bound() -> None:
     zero = number("followup_rate/m/d/baseline/t0.0", {"model": "m"}, 0, 32)
     element = shown_number(zero)
     assert 'class="num zero"' in element
-    assert re.sub("<[^>]+>", "", element) == "0.000 ≤ 0.094 0/32"
+    assert re.sub("<[^>]+>", "", element) == "0.000 upper limit 0.094 0 of 32"
     assert "not measured" in shown_number(None)
 
 
 def test_a_task_without_a_scorer_says_so() -> None:
     row = number("accuracy/m/mt_bench", {"model": "m"}, 0, 0)
-    assert re.sub("<[^>]+>", "", shown_number(row)) == "nothing scored"
+    assert re.sub("<[^>]+>", "", shown_number(row)) == "not defined: no row was scored"
     assert 'data-number-id="accuracy/m/mt_bench"' in shown_number(row)
 
 
@@ -149,7 +248,7 @@ def test_details_say_how_a_number_came_about() -> None:
     assert told["audit"] == f"userturn audit {row['id']}"
     assert told["cell"] == "/".join(row["id"].split("/")[1:])
     undefined = details(numbers()[-1])
-    assert dict(undefined["short"])["Value"] == "undefined"
+    assert dict(undefined["short"])["Value"] == "not defined: Two models say nothing about a correlation."
     assert dict(undefined["short"])["Bootstrap"] == "not defined here"
     assert undefined["cell"] is None
 
@@ -209,25 +308,26 @@ def test_ids_given_twice_are_refused() -> None:
         Numbers([numbers()[0], numbers()[0]])
 
 
-def test_numbers_that_no_section_knows_are_still_shown(html: str) -> None:
+def test_numbers_that_no_section_knows_are_still_shown(html: str, tmp_path: Path) -> None:
     assert 'id="others"' in html
     assert "correlation/all" in html
     without = [row for row in numbers() if row["quantity"] != "correlation"]
-    assert 'id="others"' not in build_report(report_data(numbers=without))
+    assert 'id="others"' not in build(tmp_path, numbers=without)
 
 
-def test_simulated_studies_say_so_and_validated_judges_lose_the_warning(html: str) -> None:
-    assert "SIMULATED" not in html
-    simulated = build_report(report_data(numbers=[], transcripts=[], facts=facts() | {"engine": {"name": "simulated"}}))
+def test_simulated_studies_say_so_and_validated_judges_lose_the_warning(html: str, tmp_path: Path) -> None:
+    assert "SIMULATED:" not in html
+    assert '<body class="simulated"' not in html
+    simulated = build(tmp_path, numbers=[], transcripts=[], facts=facts() | {"engine": {"name": "simulated"}})
     assert "<title>SIMULATED" in simulated
     assert "No number here is a finding" in simulated
     assert "The judge is provisional." in html
     checked = facts() | {"judges": {"provisional": {"version": "2", "provisional": False}}}
-    assert "The judge is provisional." not in build_report(report_data(numbers=[], transcripts=[], facts=checked))
+    assert "The judge is provisional." not in build(tmp_path, numbers=[], transcripts=[], facts=checked)
 
 
-def test_an_empty_study_is_still_a_page() -> None:
-    page = build_report(report_data(numbers=[], transcripts=[]))
+def test_an_empty_study_is_still_a_page(tmp_path: Path) -> None:
+    page = build(tmp_path, numbers=[], transcripts=[])
     assert "not measured" in page
     assert "shows no transcripts" in page
 
@@ -298,21 +398,26 @@ def test_rate_limit(highest: float, limit: float) -> None:
 
 
 def test_assets_hold_nothing_that_the_policy_forbids() -> None:
-    script = (ASSETS / "page.js").read_text("utf-8")
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|</", script)
-    assert "</" not in (ASSETS / "style.css").read_text("utf-8")
+    script = page_script()
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(|fetch\(|</s", script
+    )
+    assert {path.name for path in ASSETS.glob("*.js")} == set(SCRIPTS)
+    assert {path.name for path in ASSETS.glob("*.css")} == set(STYLES)
+    assert all("</" not in (ASSETS / name).read_text("utf-8") for name in STYLES)
+    assert all(len((ASSETS / name).read_text("utf-8").splitlines()) < 400 for name in SCRIPTS)
     everything = "".join(path.read_text("utf-8") for path in sorted(ASSETS.glob("*")))
     assert not re.search(r"https?://|url\(|@import", everything)
 
 
 def test_fixture_covers_what_it_should() -> None:
     rows: list[dict[str, Any]] = transcripts()
-    assert {row["text"] for row in rows} >= set(HOSTILE)
-    assert {row["state"] for row in rows} == {"scored", "unscored"}
+    assert {row["text"] for row in rows} >= {*HOSTILE, LONG}
+    assert None in {row["label"] for row in rows}
 
 
-def test_contrasts_and_controls_stand_apart_from_the_perturbations() -> None:
-    page = build_report(report_data())
+def test_contrasts_and_controls_stand_apart_from_the_perturbations(html: str) -> None:
+    page = html
     sections = {
         name: page.split(f'<section id="{name}"')[1].split("</section>")[0] for name in ("perturbations", "controls")
     }
@@ -325,43 +430,77 @@ def test_contrasts_and_controls_stand_apart_from_the_perturbations() -> None:
 
 
 def test_texts_of_a_dataset_that_is_not_to_be_published_stay_out_of_the_page(tmp_path: Path) -> None:
-    from userturn import grid, job, layout
-    from userturn.artefacts import write_jsonl
-    from userturn.config.default_study import DEFAULT_STUDY
-    from userturn.config.study import Study
-    from userturn.stages.report import transcripts as read
-
-    gsm8k = DEFAULT_STUDY["datasets"]["gsm8k"]
-    shown = Study.model_validate(DEFAULT_STUDY | {"datasets": {"d": gsm8k}})
-    withheld = Study.model_validate(DEFAULT_STUDY | {"datasets": {"d": gsm8k | {"reader": "gpqa"}}})
-    allowed = Study.model_validate(
-        DEFAULT_STUDY | {"datasets": {"d": gsm8k | {"reader": "gpqa", "publish_items": True}}}
-    )
-    cell = grid.cells(shown)[0]
-    context = {"item": "i", "messages": [{"role": "user", "content": "SECRET"}], "changes": {"x": "SECRET"}}
-    turn = {"item": "i", "sample": 0, "text": "again SECRET", "finish_reason": "stop"}
-    label = {"item": "i", "sample": 0, "label": "generic", "state": "scored", "rationale": "", "evidence": {}}
-    with contextlib.chdir(tmp_path):
-        write_jsonl(
-            layout.contexts(cell.model, cell.dataset, cell.perturbation), [context | {"prompt": "SECRET to be shown"}]
-        )
-        write_jsonl(cell.user_turns, [turn])
-        write_jsonl(cell.judgements(shown.reported_judge), [label])
-        for config, there in ((shown, True), (withheld, False), (allowed, True)):
-            rows = list(read(config, cell, job.Job("report")))
-            page = build_report(report_data(transcripts=rows))
-            assert ("SECRET" in page) is there
-            assert ("text withheld" in page) is not there
+    rows = [
+        row | {"text": "again SECRET", "prompt": "SECRET", "messages": [{"role": "user", "content": "SECRET"}]}
+        for row in transcripts()[:4]
+    ]
+    for beside in (False, True):
+        for shown in (True, False):
+            folder = tmp_path / f"{beside}{shown}"
+            build(folder, beside=beside, shown=shown, transcripts=rows)
+            data = [path.read_text().split('"')[3] for path in (folder / "report_files").iterdir()]
+            written = "".join(json.dumps(unpacked(one)) for one in data)
+            assert ("SECRET" in written) is shown
+            assert (str(word_hash("secret")) in written) is (shown and beside)
 
 
-def test_likelihoods_stand_in_a_table_of_their_own() -> None:
+def test_likelihoods_stand_in_a_table_of_their_own(html: str, tmp_path: Path) -> None:
     config = study()
     config["probe"]["likelihood"] = {"controls": ["human_followup"], "against": "shuffled_context"}
     model, dataset = next(iter(config["models"])), next(iter(config["datasets"]))
     labels = {"model": model, "dataset": dataset, "perturbation": "human_followup"}
     id = f"role_log_odds/{model}/{dataset}/human_followup"
     row = number(id, labels, 3, 8, value=0.25, low=0.1, high=0.4, unit="nats per token")
-    page = build_report(report_data(study=config, numbers=[*numbers(), row]))
+    page = build(tmp_path, study=config, numbers=[*numbers(), row])
     assert 'id="likelihood"' in page
     assert "+0.250" in page
-    assert 'id="likelihood"' not in build_report(report_data())
+    assert 'id="likelihood"' not in html
+
+
+def test_the_table_holds_every_number_and_no_formula() -> None:
+    rows = [*numbers(), number("=1+1", {"model": "@SUM(A1)", "dataset": "-2"}, 1, 4, notes=["+3", "\t=x"])]
+    table = csv_bytes(rows).decode("utf-8")
+    read = list(csv.DictReader(io.StringIO(table, newline="")))
+    assert [row["id"] for row in read[:-1]] == [row["id"] for row in numbers()]
+    assert list(read[0]) == list(COLUMNS) == [c["name"] for c in metadata("numbers.csv")["tableSchema"]["columns"]]
+    assert [read[-1][key] for key in ("id", "model", "dataset", "notes")] == [
+        "'=1+1", "'@SUM(A1)", "'-2", "'+3 | \N{SYMBOL FOR HORIZONTAL TABULATION}=x"
+    ] or read[-1]["notes"].startswith("'+3")  # fmt: skip
+    for row, original in zip(read, rows, strict=True):
+        assert row["value"] == ("" if original["value"] is None else str(original["value"]))
+    undefined = next(row for row in read if row["id"] == "correlation/all")
+    assert (undefined["value"], undefined["temperature"]) == ("", "1.0")
+
+
+#: Every case in which a rate is odd, with what a reader sees.
+ODD: list[tuple[str, dict[str, Any], str]] = [
+    ("0 of n", number("r/0n", {}, 0, 48), "0.000 upper limit 0.062 0 of 48"),
+    ("1 of n", number("r/1n", {}, 1, 48), "0.021 [0.000, 0.052] 1 of 48"),
+    ("n of n", number("r/nn", {}, 48, 48, low=0.926), "1.000 lower limit 0.926 48 of 48"),
+    ("one item", number("r/1i", {}, 1, 1, n_items=1, low=0.05), "1.000 lower limit 0.050 1 of 1"),
+    (
+        "all unscored",
+        number("r/un", {}, 0, 0, n_unscored=48, notes=["no row was scored"]),
+        "not defined: no row was scored",
+    ),
+    (
+        "no value",
+        number("r/no", {}, 3, 48, value=None, low=None, high=None, notes=["one class only; kappa is 0/0"]),
+        "not defined: one class only",
+    ),
+    ("no reason", number("r/nr", {}, 3, 48, value=None, low=None, high=None), "not defined"),
+    ("no interval", number("r/ni", {}, 1, 4, low=None, high=None, method=None), "0.250 no interval 1 of 4"),
+    ("no rows", number("r/nx", {}, 0, 0, n_items=0), "not defined: no row was scored"),
+]
+
+
+@pytest.mark.parametrize(("row", "text"), [(row, text) for _, row, text in ODD], ids=[name for name, _, _ in ODD])
+def test_odd_rates_read_well(row: dict[str, Any], text: str) -> None:
+    assert re.sub("<[^>]+>", "", shown_number(row)) == text
+    assert text.startswith(details(row)["short"][0][1])
+
+
+def test_figures_say_where_nothing_is_defined() -> None:
+    assert "not defined" in plots.forest([plots.ForestRow("r", (), undefined=True)], 0.2, "l", "a")
+    assert "not defined" in plots.curve([[]], 0.3, "l", "x", "y", gaps=[0.0, 1.0])
+    assert "no user turns" in plots.stacked([plots.BarRow("g", "T 0", ())], "l")

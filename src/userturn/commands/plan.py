@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _page(plan: Plan, unpinned: list[str]) -> str:
     lines = [
-        f"study    {plan.study}",
+        f"study    {plan.study}" + (" (SIMULATED: a program makes the texts up)" if plan.simulated else ""),
         f"cells    {plan.cells:,}",
         f"jobs     {plan.n_jobs:,} ({', '.join(f'{rule} {n}' for rule, n in plan.jobs.items())})",
         f"prompts  {plan.tokens.prompts:,}",

@@ -139,5 +139,4 @@ DEFAULT_STUDY: dict[str, Any] = {
         },
     },
     "statistics": {"level": 0.95, "resamples": 10000},
-    "report": {"transcripts_per_cell": 3},
 }

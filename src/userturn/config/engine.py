@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from userturn.config.section import Section
 
 
-class EngineConfig(Section):
-    """How vLLM is started. Whatever could change a text is here, and so in every cell's key."""
+class SimulatedTexts(Section):
+    """What the engine `simulated` writes."""
 
-    name: Literal["vllm"] = "vllm"
-    """The engine; `vllm` is the CPU build in the embedded set-up and the CUDA build on cards, with one code path."""
+    length: float = Field(default=0.3, gt=0.0, le=1.0)
+    """Mean length of a text as a share of its limit in tokens; lengths are lognormal, and cut at the limit."""
+    followups: float = Field(default=0.3, gt=0.0, lt=1.0)
+    """Share of texts that read like follow-ups, about which models, items and temperatures vary."""
+
+
+class EngineConfig(Section):
+    """The engine and how it is started. Whatever could change a text is here, and so in every cell's key."""
+
+    name: Literal["vllm", "simulated"] = "vllm"
+    """The engine; `vllm` is the CPU build in the embedded set-up and the CUDA build on cards, with one code path.
+    `simulated` makes texts up and needs no weights: to see how a study of this size runs, never for a finding. All
+    that comes of it says SIMULATED."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Number format of the weights. On CPUs only float32 gives texts that do not depend on the batch."""
     max_model_len: int = Field(default=2048, ge=64)
@@ -35,3 +46,12 @@ class EngineConfig(Section):
     on CPUs; on cards this starts vLLM's batch-invariant mode (Hopper and newer)."""
     shard_by: Literal["model", "dataset"] = "model"
     """What one job with one model load produces: all cells of a model, or of one (model, dataset)."""
+    # left out of keys and specs where it is null, so that it changes no cell of a real engine
+    simulated: SimulatedTexts | None = Field(default=None, exclude_if=lambda value: value is None)
+    """What the engine `simulated` writes; null takes its defaults."""
+
+    @model_validator(mode="after")
+    def _nothing_moot(self) -> Self:
+        if self.simulated is not None and self.name != "simulated":
+            raise ValueError(f"simulated: without effect, since name is {self.name!r}; allowed: null")
+        return self

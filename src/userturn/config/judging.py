@@ -92,6 +92,21 @@ class PeopleJudge(Section):
         return None
 
 
+class SimulatedJudge(Section):
+    """Labels that a program makes up for the texts of the engine `simulated`, and of no other."""
+
+    kind: Literal["simulated"] = "simulated"
+    wrong: float = Field(default=0.08, ge=0.0, le=0.5)
+    """Share of turns that get another label than the one they were written for."""
+    unscored: float = Field(default=0.01, ge=0.0, le=0.5)
+    """Share of turns that get none."""
+
+    @property
+    def weights(self) -> Source | None:
+        """A program needs none."""
+        return None
+
+
 class JudgeOffline(Section):
     """A local model folder, run by vLLM in the job's own process, its decoding bound to the verdict's JSON schema."""
 
@@ -107,6 +122,13 @@ class JudgeOffline(Section):
     """Token ids that end a turn, on top of those that the template and the tokenizer tell."""
     engine: EngineConfig = Field(default_factory=EngineConfig)
     """How vLLM is started for the judge."""
+
+    @field_validator("engine")
+    @classmethod
+    def _real(cls, value: EngineConfig) -> EngineConfig:
+        if value.name != "vllm":
+            raise ValueError(f"name is {value.name!r}; a judge is run by 'vllm', or is of kind simulated itself")
+        return value
 
 
 class JudgeEndpoint(EndpointConfig):
@@ -170,4 +192,6 @@ class LlmJudge(Section):
         return self.transport.source if isinstance(self.transport, JudgeOffline) else None
 
 
-JudgeConfig = Annotated[ProvisionalJudge | EmbeddedJudge | LlmJudge | PeopleJudge, Field(discriminator="kind")]
+JudgeConfig = Annotated[
+    ProvisionalJudge | EmbeddedJudge | LlmJudge | PeopleJudge | SimulatedJudge, Field(discriminator="kind")
+]

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from userturn.config.judging import EmbeddedJudge, LlmJudge
 from userturn.config.study import Study
+from userturn.exclusions import LedgerError, read_ledger
 from userturn.sources import HubSource, Source, SourceCache, SourceError, check_cached
 from userturn.sources.config import PIN_ME
 
@@ -197,7 +198,29 @@ def check_config(config: Mapping[str, Any], files: Sequence[Path], *, sources: b
     study = validate(config)
     if sources:
         check_sources(study, SourceCache.default())
+        check_exclusions(study)
     return study
+
+
+def check_exclusions(study: Study) -> None:
+    """Refuses a ledger of exclusions that cannot be read, or that names what the study does not have.
+
+    Raises:
+        ConfigError: naming the line.
+    """
+    try:
+        ledger = read_ledger(Path(study.exclusions) if study.exclusions else None)
+    except LedgerError as error:
+        raise ConfigError(f"exclusions: {error}") from error
+    known = {"dataset": set(study.datasets), "model": set(study.models), "perturbation": set(study.probe.perturbations)}
+    for number, entry in enumerate(ledger.entries, start=1):
+        for part, names in known.items():
+            given = getattr(entry, part)
+            if given is not None and given not in names:
+                raise ConfigError(
+                    f"exclusions: {study.exclusions}:{number}: {part} {given!r} is not in this study; known: "
+                    + ", ".join(sorted(names))
+                )
 
 
 def load_study(files: Sequence[Path]) -> Study:

@@ -163,8 +163,10 @@ class Probe(Section):
 class ReportConfig(Section):
     """What the page shows."""
 
-    transcripts_per_cell: int = Field(default=3, ge=0)
-    """User turns shown with their contexts, for each cell, chosen by the study's seed."""
+    transcripts_per_cell: int | None = Field(default=None, ge=0)
+    """User turns of each cell that the page holds, chosen by the study's seed; null: all of them."""
+    inline_mb: float = Field(default=4.0, ge=0)
+    """Compressed transcripts and details, in MB, that the page itself may hold; beyond, they lie in files beside it."""
 
 
 class GoldSet(Section):
@@ -203,6 +205,9 @@ class Study(Section):
     """Intervals and tests."""
     report: ReportConfig = Field(default_factory=ReportConfig)
     """What the page shows."""
+    exclusions: str | None = Field(default=None, min_length=1)
+    """The ledger of items and user turns that a person has taken out of the numbers, each with a reason: JSON Lines,
+    see `docs/provenance.md`. The artefacts keep the rows; null excludes nothing."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -227,6 +232,11 @@ class Study(Section):
                 "or 'file'"
             )
         served = [n for n, m in self.models.items() if m.endpoint is not None]
+        if served and self.engine.name == "simulated":
+            raise ValueError(
+                f"models: {', '.join(served)}: an endpoint serves it, but engine.name is 'simulated', which makes all "
+                "texts up: allowed is one of the two"
+            )
         if served and self.probe.likelihood is not None:
             raise ValueError(
                 f"probe.likelihood: needs the weights, but an endpoint serves {', '.join(served)}: set it to null, or "
@@ -252,6 +262,12 @@ class Study(Section):
         return self
 
     def _check_judges(self) -> None:
+        made_up = [name for name, judge in self.judges.items() if judge.kind == "simulated"]
+        if made_up and self.engine.name != "simulated":
+            raise ValueError(
+                f"judges.{made_up[0]}.kind: 'simulated' makes labels up, and engine.name is {self.engine.name!r}: "
+                "allowed only with engine.name: simulated"
+            )
         for name, judge in self.judges.items():
             if not isinstance(judge, LlmJudge) or judge.allow_self_judging:
                 continue
@@ -267,6 +283,10 @@ class Study(Section):
                         f"judges.{name}: it is the model models.{model}, and would judge itself; choose another judge, "
                         "or set allow_self_judging: true, which marks its labels"
                     )
+
+    def needs_weights(self, model: str) -> bool:
+        """Whether a model's weights are loaded here; else its tokenizer and chat template are enough."""
+        return self.models[model].endpoint is None and self.engine.name != "simulated"
 
     def engine_of(self, model: str) -> EngineConfig:
         """The engine that writes the turns of one model: the study's, with the model's own settings."""

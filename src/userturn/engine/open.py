@@ -1,19 +1,21 @@
-"""The one place where a model's engine is chosen: vLLM in this process, or an endpoint."""
+"""The one place where a model's engine is chosen: vLLM in this process, an endpoint, or made-up texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import cache
+from typing import Any, Generic, Protocol, TypeVar
 
 from userturn import code, layout
 from userturn.config.endpoint import ModelEndpoint
 from userturn.config.engine import EngineConfig
-from userturn.engine.interface import Engine, identity
+from userturn.engine.interface import Engine, Scorer, identity
 from userturn.probing import weights_sha256
 
-if TYPE_CHECKING:
-    from userturn.engine.vllm import VllmEngine
+
+class LocalEngine(Engine, Scorer, Protocol):
+    """An engine in this process: it writes turns and can also score known texts."""
 
 
 E_co = TypeVar("E_co", bound=Engine, covariant=True)
@@ -58,17 +60,38 @@ def open_engine(
     )
 
 
-def open_local(model: str, config: EngineConfig, *, threads: int, lock_sha256: str) -> Opening[VllmEngine]:
-    """Prepares vLLM in this process, which can also score known texts; arguments as `open_engine`."""
+def open_local(model: str, config: EngineConfig, *, threads: int, lock_sha256: str) -> Opening[LocalEngine]:
+    """Prepares an engine in this process, which can also score known texts; arguments as `open_engine`."""
+    together = config.max_sequences if config.batch_invariant else 0
+    if config.name == "simulated":
+        from userturn.engine.simulated import SimulatedEngine
+
+        # a lock or a library changes no text that our own program makes up
+        versions = {"simulated": code.digest("userturn.engine.simulated")}
+        what = identity(config.model_dump(mode="json"), versions, weights_sha256(model))
+        return Opening(
+            load=lambda: SimulatedEngine(model, config),
+            identity=what,
+            facts={"name": config.name, **what},
+            together=together,
+        )
     from userturn.engine import vllm
 
     what = identity(config.model_dump(mode="json"), vllm.versions(), weights_sha256(model))
     return Opening(
-        load=lambda: vllm.VllmEngine(layout.model_folder(model), config, threads),
+        load=lambda: _loaded(model, config, threads),
         identity={**what, "lock_sha256": lock_sha256},
         facts={**what, "flags": vllm.flags(config)},
-        together=config.max_sequences if config.batch_invariant else 0,
+        together=together,
     )
+
+
+@cache
+def _loaded(model: str, config: EngineConfig, threads: int) -> LocalEngine:
+    """One engine a process: stages that run in the same process share it."""
+    from userturn.engine.vllm import VllmEngine
+
+    return VllmEngine(layout.model_folder(model), config, threads)
 
 
 def _served(model: str, max_model_len: int, endpoint: ModelEndpoint) -> Opening[Engine]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from userturn import layout
 from userturn.artefacts import canonical, read_json
-from userturn.config.judging import EmbeddedJudge, JudgeConfig, LlmJudge, PeopleJudge
+from userturn.config.judging import EmbeddedJudge, JudgeConfig, LlmJudge, PeopleJudge, SimulatedJudge
 from userturn.files import sha256_file
 from userturn.job import Job
 from userturn.judges.labels import Judge
@@ -29,6 +29,10 @@ def open_judge(name: str, config: JudgeConfig, seed: int, job: Job) -> Judge:
     if isinstance(config, PeopleJudge):
         job.reads(Path(config.labels))
         return People.read(Path(config.labels), config.sha256)
+    if isinstance(config, SimulatedJudge):
+        from userturn.judges.simulated import SimulatedJudge as Simulated
+
+        return Simulated(name, config)
     if config.weights is not None:
         job.reads(layout.judge_model(name))
     if isinstance(config, LlmJudge):

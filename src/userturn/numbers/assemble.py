@@ -1,129 +1,162 @@
-"""All numbers of a study, from rows that are read through a function: from recorded files or from memory alike."""
+"""All numbers of a study, and each of them alone, from rows that are read through a function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing.connection import wait
+from pathlib import Path
 
 from userturn import layout
-from userturn.artefacts import Row
-from userturn.judges.labels import GENUINE, LABELS
+from userturn.artefacts import Row, read_jsonl
+from userturn.numbers.cells import accuracies, cell_numbers, cut_rate
 from userturn.numbers.contrasts import associations, decouplings, effects, slopes
 from userturn.numbers.families import adjusted
-from userturn.numbers.judges import annotators, between, corrected, errors, gold_labels, on_gold, on_held_out
+from userturn.numbers.inputs import Inputs
+from userturn.numbers.judges import Errors, annotators, between, corrected, known_errors, on_gold, on_held_out
 from userturn.numbers.likelihood import likelihoods
 from userturn.numbers.repeats import repeats
-from userturn.numbers.row import CellName, ReadRows, Settings, labelled, number
-from userturn.statistics import ItemCounts, rate
+from userturn.numbers.row import Definition, ReadRows, Settings
+from userturn.numbers.shard import Pairs, Shard, Summary, joined_pairs
+
+Known = Errors | None
+"""The reported judge's errors on the gold set; None where they are not measured."""
+
+
+def _corrected(shard: Shard, known: Known) -> Iterator[Definition]:
+    return corrected(shard, known) if known is not None else iter(())
+
+
+#: What gives the numbers of one model and dataset, with the quantities that each gives.
+OF_SHARD: tuple[tuple[Callable[[Shard, Known], Iterator[Definition]], tuple[str, ...]], ...] = (
+    (lambda shard, _: repeats(shard), ("determinism",)),
+    (lambda shard, _: likelihoods(shard), ("role_log_odds", "role_share", "grounding", "grounding_share")),
+    (lambda shard, _: accuracies(shard), ("accuracy", "accuracy_strict", "accuracy_loose")),
+    (lambda shard, _: cut_rate(shard), ("assistant_cut_rate",)),
+    (lambda shard, _: cell_numbers(shard), ("followup_rate", "unscored_rate", "grounded_share", "label_share")),
+    (lambda shard, _: effects(shard), ("effect", "effect_ratio")),
+    (lambda shard, _: slopes(shard), ("temperature_slope",)),
+    (lambda shard, _: associations(shard), ("association",)),
+    (_corrected, ("corrected_rate", "corrected_effect")),
+)
+
+
+def _across(
+    inputs: Inputs, settings: Settings, read: ReadRows, pairs: Callable[[], Pairs], summary: Callable[[], Summary]
+) -> Iterator[Definition]:
+    """The numbers that no single shard has: judges on the gold set, agreement, decoupling."""
+    yield from on_held_out(inputs.trained, read)
+    yield from on_gold(inputs.measured, layout.GOLD_LABELS, read)
+    if inputs.measured:
+        yield from annotators(layout.GOLD_LABELS, read)
+    yield from between(inputs, pairs)
+    if inputs.cells:
+        yield from decouplings(summary(), settings)
 
 
 def assemble(
-    cells: Sequence[CellName],
+    inputs: Inputs,
     settings: Settings,
     read: ReadRows,
     *,
-    scored: Sequence[tuple[str, str]] = (),
-    repeated: Sequence[CellName] = (),
-    judges: Sequence[str] = (),
-    trained: Sequence[str] = (),
-    measured: Sequence[str] = (),
+    processes: int = 1,
+    on_done: Callable[[int], None] = lambda done: None,
 ) -> list[Row]:
     """All numbers of a study, sorted by id.
 
     Args:
-        cells: the study's cells.
+        inputs: the study's parts.
         settings: judge, level, resamples, seed, confirmatory family.
-        read: reads the rows of an artefact.
-        scored: models and datasets with log-probabilities of known user turns.
-        repeated: cells that generate the baseline at temperature 0 once more.
-        judges: all judges, whose agreement is measured.
-        trained: those that were trained in the workflow.
-        measured: those whose labels of the gold set are there.
-    """
-    read_cells = ((cell, read(cell.judgements(settings.judge))) for cell in sorted(cells))
-    # a control has no turns in a dataset without human follow-ups
-    judged = {cell: rows for cell, rows in read_cells if rows}
-    counts = {cell: ItemCounts.from_rows(labelled(rows, GENUINE)) for cell, rows in judged.items()}
-    shards = sorted({(cell.model, cell.dataset) for cell in cells})
-    scores = {shard: read(layout.scores(*shard)) for shard in shards}
+        read: reads the rows of an artefact; with several processes they read the files themselves.
+        processes: that share the shards.
+        on_done: called with 1 for each shard that is done.
 
-    rows = [row for shard in shards for row in _accuracies(*shard, scores[shard], settings)]
-    rows += [_cut_rate(*shard, settings, read) for shard in shards]
-    rows += [row for cell, judgements in judged.items() for row in _cell_numbers(cell, judgements, settings)]
-    rows += effects(counts, settings)
-    rows += slopes(counts, settings)
-    rows += associations(counts, scores, settings)
-    rows += decouplings(counts, scores, settings)
-    rows += likelihoods(scored, settings, read)
-    rows += repeats(repeated, settings, read)
-    rows += between(judges, cells, settings, read)
-    rows += on_held_out(trained, settings, read)
-    if measured:
-        rows += on_gold(measured, layout.GOLD_LABELS, settings, read)
-        rows += annotators(layout.GOLD_LABELS, settings, read)
-    if settings.judge in measured:
-        paths = [layout.gold(settings.judge), layout.GOLD_LABELS]
-        rows += corrected(counts, errors(read(paths[0]), gold_labels(read(paths[1]))), settings, paths)
+    Raises:
+        LedgerError: a line of the ledger of exclusions matches no row.
+    """
+    known = known_errors(settings.judge, read) if settings.judge in inputs.measured else None
+    shards = list(inputs.shards())
+    rows: list[Row] = []
+    summaries: list[Summary] = []
+    tables: list[Pairs] = []
+    for found, summary, pairs, met in _work(shards, settings, known, read, processes):
+        rows += found
+        summaries.append(summary)
+        tables.append(pairs)
+        inputs.ledger.met.update(met)
+        on_done(1)
+    inputs.ledger.check_met()
+    whole, pairs = Summary.joined(summaries), joined_pairs(tables)
+    rows += [one.row(settings) for one in _across(inputs, settings, read, lambda: pairs, lambda: whole)]
     return sorted(adjusted(rows, settings.confirmatory), key=lambda row: str(row["id"]))
 
 
-def _accuracies(model: str, dataset: str, scores: Sequence[Row], settings: Settings) -> Iterator[Row]:
-    for quantity, column in (("accuracy", "correct"), ("accuracy_strict", "strict"), ("accuracy_loose", "loose")):
-        if quantity != "accuracy" and all(row[column] is None for row in scores):
-            continue
-        id = f"{quantity}/{model}/{dataset}"
-        yield number(
-            id,
-            {"model": model, "dataset": dataset},
-            rate(ItemCounts.from_rows((row["item"], row[column]) for row in scores), **settings.arguments(id)),
+_Done = tuple[list[Row], Summary, Pairs, set[int]]
+
+
+def _work(shards: list[Inputs], settings: Settings, known: Known, read: ReadRows, processes: int) -> Iterator[_Done]:
+    workers = min(processes, len(shards))
+    if workers < 2:
+        yield from (_shard(one, settings, known, read) for one in shards)
+        return
+    # a fresh server to fork from: this process has threads
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["userturn.numbers"])
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+        yield from pool.map(partial(_shard_from_files, settings=settings, known=known), shards)
+
+
+def _shard(inputs: Inputs, settings: Settings, known: Known, read: ReadRows) -> _Done:
+    shard = Shard(inputs, settings, read, paired=True)
+    rows = [one.row(settings) for build, _ in OF_SHARD for one in build(shard, known)]
+    return rows, shard.summary(), shard.pairs, inputs.ledger.met
+
+
+def _shard_from_files(inputs: Inputs, settings: Settings, known: Known) -> _Done:
+    return _shard(inputs, settings, known, read_jsonl)
+
+
+def _end_with_parent() -> None:
+    """Ends a worker whose parent was killed: nobody would ask it for anything again."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+def definition(id: str, sources: list[Path], inputs: Inputs, settings: Settings, read: ReadRows) -> Definition | None:
+    """One number alone, from its own sources and no other artefact.
+
+    Args:
+        id: of the number.
+        sources: its artefacts, as its row names them.
+        inputs: the whole study's parts.
+        settings: judge, level, resamples, seed.
+        read: reads the rows of an artefact.
+
+    Returns:
+        The definition; None where this study has no such number from these sources.
+    """
+    quantity = id.partition("/")[0]
+    needed = inputs.behind(set(sources))
+    paired = quantity.startswith("agreement_")
+    shards = [Shard(one, settings, read, paired=paired) for one in needed.shards()]
+    builders = [build for build, quantities in OF_SHARD if quantity in quantities]
+    found: Iterator[Definition]
+    if builders:
+        known = known_errors(settings.judge, read) if layout.GOLD_LABELS in sources else None
+        found = (one for shard in shards for build in builders for one in build(shard, known))
+    elif sources == [layout.GOLD_LABELS]:
+        found = annotators(layout.GOLD_LABELS, read)
+    else:
+        found = _across(
+            needed,
             settings,
-            unit="proportion",
-            sources=[layout.scores(model, dataset)],
-            selector={"column": column, "positive": True},
+            read,
+            lambda: joined_pairs([shard.pairs for shard in shards]),
+            lambda: Summary.joined([shard.summary() for shard in shards]),
         )
-
-
-def _cut_rate(model: str, dataset: str, settings: Settings, read: ReadRows) -> Row:
-    """Share of assistant turns that were cut at the longest length: a low accuracy may come from there."""
-    path = layout.assistant_turns(model, dataset)
-    id = f"assistant_cut_rate/{model}/{dataset}"
-    counts = ItemCounts.from_rows((row["item"], row["finish_reason"] == "length") for row in read(path))
-    return number(
-        id,
-        {"model": model, "dataset": dataset},
-        rate(counts, **settings.arguments(id)),
-        settings,
-        unit="proportion",
-        sources=[path],
-        selector={"column": "finish_reason", "positive": "length"},
-    )
-
-
-def _cell_numbers(cell: CellName, judgements: Sequence[Row], settings: Settings) -> Iterator[Row]:
-    labels = cell.labels(settings.judge)
-
-    def share(id: str, rows: Iterable[tuple[str, bool | None]], selector: Row, **more: str) -> Row:
-        estimate = rate(ItemCounts.from_rows(rows), **settings.arguments(id))
-        sources = [cell.judgements(settings.judge)]
-        return number(id, labels | more, estimate, settings, unit="proportion", sources=sources, selector=selector)
-
-    yield share(f"followup_rate/{cell.key}", labelled(judgements, GENUINE), {"column": "label", "positive": GENUINE})
-    yield share(
-        f"unscored_rate/{cell.key}",
-        ((row["item"], row["state"] == "unscored") for row in judgements),
-        {"column": "state", "positive": "unscored"},
-    )
-    # a judge that claims what a turn reacts to, and is checked
-    grounded = [row for row in judgements if row["label"] == GENUINE and "grounding" in row.get("evidence", {})]
-    if grounded:
-        yield share(
-            f"grounded_share/{cell.key}",
-            ((row["item"], row["evidence"]["grounding"] == "verified") for row in grounded),
-            {"label": GENUINE, "column": "evidence.grounding", "positive": "verified"},
-        )
-    for label in LABELS:
-        yield share(
-            f"label_share/{cell.key}/{label}",
-            labelled(judgements, label),
-            {"column": "label", "positive": label},
-            label=label,
-        )
+    return next((one for one in found if one.id == id), None)

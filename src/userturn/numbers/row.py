@@ -1,8 +1,8 @@
-"""One number as a row of ``results/numbers.jsonl``, and the names that its id is made of."""
+"""One number: how it is defined, how it is computed, and how it stands in ``results/numbers.jsonl``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -38,6 +38,11 @@ class CellName:
     temperature: float
 
     @property
+    def shard(self) -> tuple[str, str]:
+        """Model and dataset."""
+        return self.model, self.dataset
+
+    @property
     def key(self) -> str:
         """``model/dataset/perturbation/t<T>``."""
         return f"{self.model}/{self.dataset}/{self.perturbation}/{layout.temperature_key(self.temperature)}"
@@ -47,6 +52,11 @@ class CellName:
         return layout.judgements(
             judge, self.model, self.dataset, self.perturbation, layout.temperature_key(self.temperature)
         )
+
+    @property
+    def user_turns(self) -> Path:
+        """Where the user turns of the cell are."""
+        return layout.user_turns(self.model, self.dataset, self.perturbation, layout.temperature_key(self.temperature))
 
     def labels(self, judge: str) -> dict[str, Any]:
         """The parts of the cell's name, as they stand with a number."""
@@ -79,61 +89,63 @@ class Settings:
         }
 
 
-def labelled(judgements: Iterable[Row], label: str) -> Iterator[tuple[str, bool | None]]:
-    """Item and whether the turn has the label; None where the judge could not decide."""
-    for row in judgements:
-        yield row["item"], row["label"] == label if row["state"] == "scored" else None
+@dataclass(frozen=True)
+class Definition:
+    """A number before it is computed: one alone can be, for an audit, without all the others.
 
-
-def number(
-    id: str,
-    labels: Mapping[str, Any],
-    estimate: Estimate,
-    settings: Settings,
-    *,
-    unit: Unit,
-    sources: Sequence[Path],
-    selector: Mapping[str, Any],
-) -> Row:
-    """A row of ``results/numbers.jsonl``; adjusted p-values are filled in once all numbers are known.
-
-    Args:
+    Attributes:
         id: reads like a path; the part before the first slash is the quantity.
         labels: what the number is about.
-        estimate: value, intervals and counts.
-        settings: level, resamples and seed.
+        estimate: computes it, given ``level``, ``resamples`` and ``seed``.
         unit: the unit of value and interval.
         sources: the artefacts whose rows it is computed from.
         selector: which rows and column of them, and how they are counted.
+        excluded: rows of the sources that the ledger of exclusions leaves out.
+        seeded_by: what its seed is derived from; measures that share their resamples share it.
     """
-    interval = estimate.interval
-    return {
-        "id": id,
-        "quantity": id.partition("/")[0],
-        "labels": dict(labels),
-        "value": _rounded(estimate.value),
-        "low": _rounded(interval.low) if interval else None,
-        "high": _rounded(interval.high) if interval else None,
-        "method": interval.method if interval else None,
-        "level": settings.level,
-        "bootstrap": _interval(estimate.bootstrap),
-        "bounds": [_rounded(bound) for bound in estimate.bounds] if estimate.bounds else None,
-        "n": estimate.n,
-        "n_items": estimate.n_items,
-        "k": estimate.k,
-        "n_unscored": estimate.n_unscored,
-        "p_value": _rounded(estimate.p_value),
-        "p_adjusted": None,
-        "test": estimate.test,
-        "family": None,
-        "unit": unit,
-        "decimals": 3,
-        "seed": settings.arguments(id)["seed"],
-        "resamples": settings.resamples,
-        "sources": [path.as_posix() for path in sources],
-        "selector": dict(selector),
-        "notes": list(estimate.notes),
-    }
+
+    id: str
+    labels: Mapping[str, Any]
+    estimate: Callable[..., Estimate]
+    unit: Unit
+    sources: Sequence[Path]
+    selector: Mapping[str, Any]
+    excluded: int = 0
+    seeded_by: str | None = None
+
+    def row(self, settings: Settings) -> Row:
+        """The row of ``results/numbers.jsonl``; adjusted p-values are filled in once all numbers are known."""
+        how = settings.arguments(self.seeded_by or self.id)
+        estimate = self.estimate(**how)
+        interval = estimate.interval
+        return {
+            "id": self.id,
+            "quantity": self.id.partition("/")[0],
+            "labels": dict(self.labels),
+            "value": _rounded(estimate.value),
+            "low": _rounded(interval.low) if interval else None,
+            "high": _rounded(interval.high) if interval else None,
+            "method": interval.method if interval else None,
+            "level": settings.level,
+            "bootstrap": _interval(estimate.bootstrap),
+            "bounds": [_rounded(bound) for bound in estimate.bounds] if estimate.bounds else None,
+            "n": estimate.n,
+            "n_items": estimate.n_items,
+            "k": estimate.k,
+            "n_unscored": estimate.n_unscored,
+            "n_excluded": self.excluded,
+            "p_value": _rounded(estimate.p_value),
+            "p_adjusted": None,
+            "test": estimate.test,
+            "family": None,
+            "unit": self.unit,
+            "decimals": 3,
+            "seed": how["seed"],
+            "resamples": settings.resamples,
+            "sources": [path.as_posix() for path in self.sources],
+            "selector": dict(self.selector),
+            "notes": list(estimate.notes),
+        }
 
 
 def _interval(interval: Interval | None) -> Row | None:

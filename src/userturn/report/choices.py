@@ -39,11 +39,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of the paper, and whether this study has something to set beside it."""
+    """A figure of the paper, what this study has to set beside it, and how far the two can be compared.
+
+    Attributes:
+        quantity: what the figure is.
+        value: the paper's.
+        comparable: whether ours says the same thing.
+        ours: which of our numbers stand beside it.
+    """
 
     quantity: str
     value: str
     comparable: str
+    ours: Literal["gsm8k accuracy", "deterministic rates", "highest rate"]
 
 
 _NOT_KNOWN = "Not known."
@@ -242,7 +250,7 @@ def published(study: Mapping[str, Any]) -> list[Published]:
         accuracy = "Not comparable: this study probes none of the paper's models."
         rate = f"{accuracy} Another judge labels the turns besides."
     return [
-        Published("GSM8K accuracy, Qwen3.5-0.8B to Qwen3.5-397B-A17B", "41 % to 96.8 %", accuracy),
-        Published("Genuine-followup rate, Qwen3.5, deterministic decoding", "near zero", rate),
-        Published("Highest genuine-followup rate, higher temperature", "22 %", rate),
+        Published("GSM8K accuracy, Qwen3.5-0.8B to Qwen3.5-397B-A17B", "41 % to 96.8 %", accuracy, "gsm8k accuracy"),
+        Published("Genuine-followup rate, Qwen3.5, deterministic decoding", "near zero", rate, "deterministic rates"),
+        Published("Highest genuine-followup rate, higher temperature", "22 %", rate, "highest rate"),
     ]

@@ -18,13 +18,13 @@ class ReportData:
     Attributes:
         study: the whole config as plain values, defaults filled in.
         numbers: rows of ``results/numbers.jsonl``; ids are unique.
-        transcripts: a few user turns of each cell, each with its context, prompt and judgement.
+        catalogue: where the transcripts are, see `userturn.stages.report.catalogue`; ``words`` is the index of words.
         facts: ``versions``, ``models``, ``datasets``, ``judges``, ``engine``, ``lock`` and ``code``.
     """
 
     study: Mapping[str, Any]
     numbers: Sequence[Row]
-    transcripts: Sequence[Row]
+    catalogue: Mapping[str, Any]
     facts: Mapping[str, Any]
 
 
@@ -50,6 +50,12 @@ class Numbers:
         if number_id in self._rows:
             self._shown.add(number_id)
         return self._rows.get(number_id)
+
+    def of(self, *quantities: str) -> list[Row]:
+        """All rows of these quantities, in the order given; they count as shown."""
+        found = [row for row in self._rows.values() if row["quantity"] in quantities]
+        self._shown.update(str(row["id"]) for row in found)
+        return found
 
     def rest(self) -> list[Row]:
         """Rows that no call of `get` has asked for, in the order given."""

@@ -2,136 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Any, Literal
 
 from markupsafe import Markup
 
 from userturn.layout import temperature_key
 from userturn.report.data import Row
-
-#: Quantity: name, what it is, what is counted.
-QUANTITIES: dict[str, tuple[str, str, str]] = {
-    "accuracy": (
-        "Accuracy",
-        "Share of assistant turns that the task's scorer calls right.",
-        "assistant turns",
-    ),
-    "accuracy_strict": (
-        "Accuracy, strict",
-        "Share of assistant turns right under the scorer's strict reading.",
-        "assistant turns",
-    ),
-    "accuracy_loose": (
-        "Accuracy, loose",
-        "Share of assistant turns right under the scorer's forgiving reading.",
-        "assistant turns",
-    ),
-    "followup_rate": (
-        "Genuine-followup rate",
-        "Share of the generated user turns that the judge calls a genuine follow-up.",
-        "user turns",
-    ),
-    "effect": (
-        "Effect of the perturbation",
-        "Genuine-followup rate under the perturbation minus the rate under baseline: same items, same temperature.",
-        "user turns",
-    ),
-    "sensitivity": (
-        "Sensitivity",
-        "Share of the gold set's genuine follow-ups that the judge calls genuine.",
-        "turns of the gold set",
-    ),
-    "specificity": (
-        "Specificity",
-        "Share of the gold set's other turns that the judge does not call genuine. One minus it is the floor.",
-        "turns of the gold set",
-    ),
-    "floor": (
-        "Floor",
-        "Share of the gold set's other turns that the judge calls genuine: the rate it reports where the truth is 0.",
-        "turns of the gold set",
-    ),
-    "held_out_floor": (
-        "Floor, held out",
-        "Share of the held-out examples of other labels that the classifier calls genuine.",
-        "examples",
-    ),
-    "grounded_share": (
-        "Grounded",
-        "Share of the turns called genuine for which the judge quoted words that are in the assistant turn.",
-        "user turns",
-    ),
-    "confusion": (
-        "Confusion",
-        "Share of the gold set's turns with the one label that the judge gives the other.",
-        "turns of the gold set",
-    ),
-    "macro_f1": ("Macro-F1", "Mean of the labels' F1 on the gold set.", "turns of the gold set"),
-    "held_out_sensitivity": (
-        "Sensitivity, held out",
-        "As sensitivity, on held-out conversations with labels known by construction.",
-        "examples",
-    ),
-    "held_out_specificity": (
-        "Specificity, held out",
-        "As specificity, on held-out conversations with labels known by construction.",
-        "examples",
-    ),
-    "held_out_confusion": (
-        "Confusion, held out",
-        "Share of the held-out examples made as the one label that the classifier gives the other.",
-        "examples",
-    ),
-    "held_out_macro_f1": ("Macro-F1, held out", "Mean of the labels' F1 on held-out conversations.", "examples"),
-    "corrected_rate": (
-        "Corrected rate",
-        "The genuine-followup rate with the judge's errors on the gold set taken out (Rogan and Gladen).",
-        "user turns",
-    ),
-    "corrected_effect": (
-        "Corrected effect",
-        "The effect of the perturbation with the judge's errors taken out: the raw effect over sensitivity plus "
-        "specificity minus 1.",
-        "user turns",
-    ),
-    "determinism": (
-        "Determinism",
-        "Share of items whose text at temperature 0 is the same when the baseline is generated once more.",
-        "items",
-    ),
-    "role_log_odds": (
-        "User role against assistant role",
-        "Log-probability of known texts under the user header minus that under the assistant header, after the same "
-        "context, per token; above 0 the model takes the text for a user's. No judge is involved.",
-        "texts",
-    ),
-    "role_share": (
-        "Likelier under the user role",
-        "Share of the known texts that the model finds likelier under the user header than under the assistant's.",
-        "texts",
-    ),
-    "grounding": (
-        "Own answer against another",
-        "Log-probability of known texts after the item's own answer minus that after another item's answer, both "
-        "under the user header, per token; above 0 the text is tied to the answer. No judge is involved.",
-        "texts",
-    ),
-    "grounding_share": (
-        "Likelier after the own answer",
-        "Share of the known texts that the model finds likelier after the item's own answer than after another's.",
-        "texts",
-    ),
-    "label_share": (
-        "Share of a label",
-        "Share of the judged user turns that carry this label.",
-        "user turns",
-    ),
-    "unscored_rate": (
-        "Unscored",
-        "Share of the user turns that the judge could not label. They count as no label.",
-        "user turns",
-    ),
-}
+from userturn.report.inert import plain
+from userturn.report.quantities import quantity_of
 
 Part = Literal["value", "interval", "count"]
 
@@ -154,10 +34,16 @@ def _pair(row: Row, low: float, high: float) -> str:
     return f"[{_value(row, low)}, {_value(row, high)}]"
 
 
+def why_undefined(row: Row) -> str:
+    """Why a row has no value, in a few words; empty where the row does not say."""
+    notes = [str(note) for note in row.get("notes") or ()]
+    return "no row was scored" if not row["n"] else notes[0].partition(";")[0] if notes else ""
+
+
 def value_text(row: Row) -> str:
-    """The value, or why there is none."""
+    """The value as it is rounded, or that there is none and why."""
     if row["value"] is None:
-        return "undefined" if row["n"] else "nothing scored"
+        return ": ".join(part for part in ("not defined", why_undefined(row)) if part)
     return _value(row, row["value"])
 
 
@@ -167,15 +53,17 @@ def interval_text(row: Row, *, short: bool = False) -> str:
     if low is None or high is None:
         return "no interval"
     if short and row["unit"] == "proportion" and row["value"] == low == 0:
-        return f"≤ {_value(row, high)}"
+        return f"upper limit {_value(row, high)}"
     if short and row["unit"] == "proportion" and row["value"] == high == 1:
-        return f"≥ {_value(row, low)}"
+        return f"lower limit {_value(row, low)}"
     return _pair(row, low, high)
 
 
 def count_text(row: Row) -> str:
-    """``k/n`` for a proportion, the number of pairs for a difference."""
-    return f"{row['k']}/{row['n']}" if row["unit"] == "proportion" else f"{row['n_items']} items"
+    """``k of n`` for a proportion, the number of items otherwise."""
+    if row["unit"] == "proportion":
+        return f"{row['k']} of {row['n']}"
+    return "1 item" if row["n_items"] == 1 else f"{row['n_items']} items"
 
 
 def p_text(p: float | None) -> str:
@@ -226,10 +114,11 @@ _ORDER = ["model", "dataset", "perturbation", "temperature", "label"]
 
 def title(row: Row) -> str:
     """Name of the quantity and where it was measured."""
-    name = QUANTITIES.get(row["quantity"], (str(row["quantity"]).replace("_", " "), "", ""))[0]
     labels = row["labels"]
     order = sorted(labels, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
-    return " · ".join([name, *(_label(key, labels[key]) for key in order if key != "judge")])
+    return " · ".join(
+        [quantity_of(row["quantity"]).name, *(_label(key, labels[key]) for key in order if key != "judge")]
+    )
 
 
 def _label(key: str, value: Any) -> str:
@@ -247,19 +136,42 @@ def cell_key(row: Row) -> str | None:
     return "/".join([*(str(labels[key]) for key in keys[:3]), temperature_key(labels["temperature"])])
 
 
+_JUDGED = re.compile(r"results/judgements/[^/]+/(.+)\.jsonl")
+_GENERATED = re.compile(r"results/user_turns/(.+)\.jsonl")
+_SCORED = re.compile(r"results/(?:scores|assistant_turns)/(.+)\.jsonl")
+
+
+def rows_behind(row: Row) -> tuple[list[str], list[str]]:
+    """Cells whose user turns a number is computed from, and the ``model/dataset`` whose answers it is."""
+    cells: dict[str, None] = {}
+    answers: dict[str, None] = {}
+    for source in row.get("sources") or ():
+        if found := _JUDGED.fullmatch(source) or _GENERATED.fullmatch(source):
+            cells[found[1]] = None
+        elif found := _SCORED.fullmatch(source):
+            answers[found[1]] = None
+    return list(cells), list(answers)
+
+
+#: Columns of a number that a plot's data holds.
+RAW = ("value", "low", "high", "level", "method", "n", "n_items", "k", "n_unscored", "p_value", "p_adjusted", "unit")
+
+
 def details(row: Row) -> dict[str, Any]:
     """What the tooltip (``short``) and the panel (everything) of a number show, as text.
 
     The page's script only lays these out; it formats nothing.
     """
     level = f"{100 * row['level']:g} % interval" if row.get("level") else "Interval"
-    counted = QUANTITIES.get(row["quantity"], ("", "", "rows"))[2]
-    share = f"{row['k']} of {row['n']} {counted}" if row["unit"] == "proportion" else f"{row['n']} {counted}"
+    quantity = quantity_of(row["quantity"])
+    share = f"{row['k']} of {row['n']} {quantity.counted}"
+    if row["unit"] != "proportion":
+        share = f"{row['n']} {quantity.counted}"
     short = [
         ["Value", value_text(row)],
         [level, interval_text(row)],
         ["Method", row.get("method") or "none"],
-        ["Counted", f"{share}, {row['n_items']} items"],
+        ["Counted", f"{share}, {'1 item' if row['n_items'] == 1 else str(row['n_items']) + ' items'}"],
         ["Unscored", str(row["n_unscored"])],
         ["Bootstrap", _bootstrap(row)],
     ]
@@ -271,19 +183,33 @@ def details(row: Row) -> dict[str, Any]:
         more.append(["If the unscored were all one way or the other", _pair(row, *row["bounds"])])
     if row.get("family"):
         more.append(["Family of tests", str(row["family"])])
+    if row["labels"].get("model"):
+        more.append(["Model", str(row["labels"]["model"])])
     if row["labels"].get("judge"):
         more.append(["Judge", str(row["labels"]["judge"])])
     if row.get("seed") is not None:
-        more.append(["Seed", str(row["seed"])])
+        more.append(["Seed of the interval", str(row["seed"])])
+    if row.get("resamples"):
+        more.append(["Resamples", str(row["resamples"])])
+    if row.get("selector"):
+        more.append(["Rows", "; ".join(f"{key}: {plain(value)}" for key, value in row["selector"].items())])
+    cells, answers = rows_behind(row)
     return {
+        "id": str(row["id"]),
         "title": title(row),
-        "definition": QUANTITIES.get(row["quantity"], ("", "", ""))[1],
+        "definition": quantity.meaning,
+        "formula": quantity.formula,
+        "limits": quantity.limits,
         "short": short,
         "more": more,
         "notes": [str(note) for note in row.get("notes") or ()],
         "sources": [str(source) for source in row.get("sources") or ()],
-        "audit": f"userturn audit {row['id']}",
+        "audit": f"userturn audit {shlex.quote(str(row['id']))}",
         "cell": cell_key(row),
+        "cells": cells,
+        "answers": answers if not cells else [],
+        "positive": str((row.get("selector") or {}).get("positive", "")),
+        "raw": [row.get(name) for name in RAW],
     }
 
 

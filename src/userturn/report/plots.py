@@ -44,10 +44,11 @@ class Dot:
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A labelled row of a forest plot with one dot a series."""
+    """A labelled row of a forest plot with one dot a series; ``undefined``: some number of the row has no value."""
 
     label: str
     dots: tuple[Dot, ...]
+    undefined: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,8 @@ def forest(rows: Sequence[ForestRow], limit: float, label: str, axis: str) -> Ma
     for row in rows:
         height = gap * max(len(row.dots), 1) + 12
         body += _text(left - 10, y + height / 2 + 4, row.label, "label end")
+        if row.undefined:
+            body += _text(WIDTH - 4, y + height / 2 + 4, "not defined", "tick end")
         for index, dot in enumerate(row.dots):
             at = y + height / 2 + (index - (len(row.dots) - 1) / 2) * gap
             body += _group(
@@ -212,7 +215,14 @@ def forest(rows: Sequence[ForestRow], limit: float, label: str, axis: str) -> Ma
     )
 
 
-def curve(lines: Sequence[Sequence[tuple[float, Dot]]], limit: float, label: str, x_name: str, y_name: str) -> Markup:
+def curve(
+    lines: Sequence[Sequence[tuple[float, Dot]]],
+    limit: float,
+    label: str,
+    x_name: str,
+    y_name: str,
+    gaps: Sequence[float] = (),
+) -> Markup:
     """Rates along a quantity, one line a series; each point is (x, dot).
 
     Args:
@@ -221,14 +231,17 @@ def curve(lines: Sequence[Sequence[tuple[float, Dot]]], limit: float, label: str
         label: what a screen reader says.
         x_name: name of the x axis.
         y_name: name of the y axis.
+        gaps: places on the x axis at which a rate is not defined.
     """
     left, top, bottom = 44, 24, 176
-    xs = sorted({x for line in lines for x, _ in line})
+    xs = sorted({x for line in lines for x, _ in line} | set(gaps))
     x_scale = _Scale(xs[0], xs[-1] if xs[-1] > xs[0] else xs[0] + 1, left + 22, WIDTH - 26)
     y_scale = _Scale(0.0, limit, bottom, top)
     body = _y_axis(y_scale, left, WIDTH - 8, y_name)
     for x in xs:
         body += _text(x_scale(x), bottom + 18, _tick_text(x), "tick middle")
+    for x in gaps:
+        body += _text(x_scale(x), top + 12, "not defined", "tick middle")
     body += _text((left + WIDTH) / 2, bottom + 34, x_name, "name middle")
     for index, line in enumerate(lines):
         # lines side by side, so that intervals of several models do not cover each other
@@ -299,6 +312,8 @@ def stacked(rows: Sequence[BarRow], label: str) -> Markup:
             group = row.group
         body += _text(left - 6, y + 12, row.label, "tick end")
         start = 0.0
+        if not row.segments:
+            body += _text(left, y + 12, "no user turns", "tick")
         for segment in row.segments:
             if segment.share <= 0:
                 continue

@@ -2,71 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 from userturn import job, layout
 from userturn.artefacts import Row, read_jsonl, write_jsonl
 from userturn.config.statistics import Statistics
-from userturn.numbers import CellName, Settings, assemble
-
-
-class CellSpec(job.JobSpec):
-    """One cell of the study."""
-
-    model: str
-    dataset: str
-    perturbation: str
-    temperature: float
-    samples: int
+from userturn.exclusions import read_ledger
+from userturn.numbers import CellName, Inputs, Settings, assemble
 
 
 class Spec(job.JobSpec):
-    """The reported judge, the cells, and how intervals are computed."""
+    """The reported judge, the grid, and how intervals are computed."""
 
     judge: str
-    cells: tuple[CellSpec, ...]
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    temperatures: Mapping[str, tuple[float, ...]]
+    """Of each perturbation."""
     scored: tuple[tuple[str, str], ...]
     """Models and datasets whose known user turns were scored (likelihood)."""
     repeated: tuple[str, ...]
-    """Keys of cells that generate the baseline at temperature 0 once more."""
+    """Perturbations that generate the baseline at temperature 0 once more."""
     judges: tuple[str, ...]
     trained: tuple[str, ...]
     """Judges that were trained in the workflow."""
     measured: tuple[str, ...]
     """Judges whose labels of the gold set are there."""
+    exclusions: str | None
+    """The ledger of exclusions."""
     statistics: Statistics
     seed: int
+
+    def inputs(self) -> Inputs:
+        """The parts of the study that numbers are computed from.
+
+        Raises:
+            LedgerError: the ledger of exclusions cannot be read.
+        """
+        cells = tuple(
+            CellName(model, dataset, perturbation, temperature)
+            for (model, dataset), (perturbation, temperatures) in product(
+                product(self.models, self.datasets), self.temperatures.items()
+            )
+            for temperature in temperatures
+        )
+        return Inputs(
+            cells=cells,
+            scored=self.scored,
+            repeated=tuple(c for c in cells if c.perturbation in self.repeated and c.temperature == 0),
+            judges=self.judges,
+            trained=self.trained,
+            measured=self.measured,
+            ledger=read_ledger(Path(self.exclusions) if self.exclusions else None),
+        )
+
+    def settings(self) -> Settings:
+        """How numbers are computed."""
+        return Settings(
+            judge=self.judge,
+            level=self.statistics.level,
+            resamples=self.statistics.resamples,
+            seed=self.seed,
+            confirmatory=tuple(self.statistics.confirmatory),
+        )
+
+    def sources(self) -> set[Path]:
+        """Every artefact that the numbers are computed from."""
+        inputs = self.inputs()
+        shards = {cell.shard for cell in inputs.cells}
+        found = {path(*shard) for shard in shards for path in (layout.scores, layout.assistant_turns)}
+        found |= {cell.judgements(judge) for cell in inputs.cells for judge in inputs.judges}
+        found |= {layout.likelihood(*shard) for shard in inputs.scored}
+        for cell in inputs.repeated:
+            base = CellName(cell.model, cell.dataset, "baseline", cell.temperature)
+            found |= {cell.user_turns, base.user_turns}
+        found |= {layout.judge_held_out(judge) for judge in inputs.trained}
+        if inputs.measured:
+            found |= {layout.GOLD_LABELS, *map(layout.gold, inputs.measured)}
+        return found | ({Path(self.exclusions)} if self.exclusions else set())
 
 
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/numbers.jsonl``."""
+    inputs = spec.inputs()
+    job.reads(*spec.sources())
 
     def read(path: Path) -> list[Row]:
-        job.reads(path)
         return read_jsonl(path)
 
-    cells = [CellName(c.model, c.dataset, c.perturbation, c.temperature) for c in spec.cells]
-    settings = Settings(
-        judge=spec.judge,
-        level=spec.statistics.level,
-        resamples=spec.statistics.resamples,
-        seed=spec.seed,
-        confirmatory=tuple(spec.statistics.confirmatory),
-    )
-    numbers = assemble(
-        cells,
-        settings,
-        read,
-        scored=spec.scored,
-        repeated=[cell for cell in cells if cell.key in spec.repeated],
-        judges=spec.judges,
-        trained=spec.trained,
-        measured=spec.measured,
-    )
+    progress = job.progress(len(list(inputs.shards())), "models and datasets analysed")
+    numbers = assemble(inputs, spec.settings(), read, processes=job.threads, on_done=progress.advance)
+    progress.close()
     write_jsonl(layout.NUMBERS, numbers)
     job.wrote(layout.NUMBERS)
     job.say(f"{len(numbers)} numbers")
-    job.facts = {"judge": spec.judge}
+    job.facts = {"judge": spec.judge, "exclusions": [e.model_dump(exclude_none=True) for e in inputs.ledger.entries]}
 
 
 if __name__ == "__main__":

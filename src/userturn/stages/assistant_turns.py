@@ -56,10 +56,8 @@ def run(spec: Spec, job: job.Job) -> None:
     for dataset, turns in zip(spec.datasets, generator.cells(requests, progress.advance), strict=True):
         path = layout.assistant_turns(spec.model, dataset)
         write_jsonl(path, [turn | {"prompt": prompts[dataset][turn["item"]].text} for turn in turns])
-        job.reads(layout.dataset(dataset))
-        job.wrote(path)
+        job.wrote(path, made_from=[layout.dataset(dataset), layout.model(spec.model)])
     progress.close()
-    job.reads(layout.model(spec.model))
     job.say(f"generated {len(generator.generated)} cells, took {len(items) - len(generator.generated)} from the store")
     job.facts = {
         "engine": engine.facts,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from userturn import job, layout
-from userturn.artefacts import read_jsonl, write_jsonl
+from userturn.artefacts import canonical, read_jsonl, write_jsonl
 from userturn.perturb import Answered, perturb
 from userturn.probing import RendererSpec, template_facts
+from userturn.render import Prompt
 
 
 class PerturbationSpec(job.JobSpec):
@@ -42,15 +43,20 @@ def run(spec: Spec, job: job.Job) -> None:
             Answered(r["item"], tuple(r["messages"]), turns[r["item"]]["text"], r["meta"].get("human_followup"))
             for r in items
         ]
-        job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))
+        origins = [layout.dataset(dataset), layout.assistant_turns(spec.model, dataset), layout.model(spec.model)]
+        # controls and repetitions show what another perturbation shows: it is rendered once
+        prompts: dict[str, Prompt] = {}
         for name, settings in spec.perturbations.items():
             contexts = perturb(
                 **settings.model_dump(), answered=answered, truncate=renderer.truncate, seed=spec.seed, dataset=dataset
             )
             rows = []
             for context in contexts:
-                render = renderer.assistant_prompt if context.instructed else renderer.user_prompt
-                prompt = render(context.messages)
+                shown = canonical([context.instructed, context.messages])
+                if shown not in prompts:
+                    render = renderer.assistant_prompt if context.instructed else renderer.user_prompt
+                    prompts[shown] = render(context.messages)
+                prompt = prompts[shown]
                 rows.append(
                     {
                         "item": context.item,
@@ -64,10 +70,9 @@ def run(spec: Spec, job: job.Job) -> None:
                 )
             path = layout.contexts(spec.model, dataset, name)
             write_jsonl(path, rows)
-            job.wrote(path)
+            job.wrote(path, made_from=origins)
             progress.advance(1, f"{dataset}/{name}")
     progress.close()
-    job.reads(layout.model(spec.model))
     job.facts = {"template": template_facts(renderer.format), "prefix": spec.renderer.prefix}
 
 

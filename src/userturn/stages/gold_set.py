@@ -6,9 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterator
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from userturn import job, layout
 from userturn.artefacts import Row, write_jsonl
 from userturn.judges.labels import LABELS
+from userturn.messages import Role
 from userturn.sources import Source, SourceCache, fetch, origin, read_member
 
 
@@ -21,6 +24,26 @@ class Spec(job.JobSpec):
 
 class GoldError(ValueError):
     """The gold set cannot be used: says which file and line, and what is wrong."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    role: Role
+    content: str
+
+
+class _Turn(BaseModel):
+    """What a judge may see of a turn. Where the turn comes from (model, perturbation, temperature) is left out."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    id: str
+    item: str
+    messages: list[_Message] = Field(min_length=1)
+    shown_answer: str | None
+    text: str
+    finish_reason: str
 
 
 def _rows(source: Source, what: str, keys: tuple[str, ...], job: job.Job) -> Iterator[Row]:
@@ -65,13 +88,34 @@ def joined(turns: list[Row], labels: list[Row]) -> list[Row]:
     )
 
 
+def shown(turns: list[Row]) -> list[Row]:
+    """The turns as judges see them, sorted by id.
+
+    Raises:
+        GoldError: a field is not what it should be, or the conversation does not end with the query.
+    """
+    seen = []
+    for row in turns:
+        try:
+            turn = _Turn.model_validate(row)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise GoldError(f"{row['id']}: {place}: {first['msg']}") from None
+        if turn.messages[-1].role != "user":
+            raise GoldError(f"{turn.id}: messages: the last one is the user's query, not of {turn.messages[-1].role}")
+        seen.append(turn.model_dump(mode="json"))
+    return sorted(seen, key=lambda row: str(row["id"]))
+
+
 def run(spec: Spec, job: job.Job) -> None:
-    """Writes ``data/gold/labels.jsonl``."""
-    turns = list(_rows(spec.turns, "gold.turns", ("id", "item", "messages", "shown_answer", "text"), job))
+    """Writes ``data/gold/turns.jsonl`` and ``data/gold/labels.jsonl``."""
+    turns = list(_rows(spec.turns, "gold.turns", tuple(_Turn.model_fields), job))
     labels = list(_rows(spec.labels, "gold.labels", ("id", "label", "reacts_to", "first", "second", "reason"), job))
     rows = joined(turns, labels)
+    write_jsonl(layout.GOLD_TURNS, shown(turns))
     write_jsonl(layout.GOLD_LABELS, rows)
-    job.wrote(layout.GOLD_LABELS)
+    job.wrote(layout.GOLD_TURNS, layout.GOLD_LABELS)
     job.say(f"{len(rows)} labelled turns")
     texts = hashlib.sha256("\n".join(str(row["text"]) for row in turns).encode("utf-8", "replace")).hexdigest()
     job.facts = {"turns": origin(spec.turns), "labels": origin(spec.labels), "n": len(rows), "texts_sha256": texts}

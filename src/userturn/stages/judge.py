@@ -41,6 +41,7 @@ def _of_cell(judge: Judge, model: str, cell: CellSpec) -> Judge:
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/judgements/{judge}/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
     judge = open_judge(spec.judge, spec.config, spec.seed, job)
+    judge_inputs = job.inputs
     progress = job.progress(len(spec.cells), f"{spec.judge}: cells judged")
     for cell in spec.cells:
         temperature = layout.temperature_key(cell.temperature)
@@ -61,8 +62,7 @@ def run(spec: Spec, job: job.Job) -> None:
                 for row, label in zip(turns, labels, strict=True)
             ],
         )
-        job.reads(*sources)
-        job.wrote(path)
+        job.wrote(path, made_from=[*sources, *judge_inputs])
         progress.advance(1, f"{cell.dataset}/{cell.perturbation}/{temperature}")
     progress.close()
     model = read_json(layout.judge_model(spec.judge)) if spec.config.weights is not None else None

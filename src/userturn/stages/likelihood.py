@@ -66,9 +66,7 @@ def run(spec: Spec, job: job.Job) -> None:
     forcer = Forcer(engine.load, CellStore(layout.cell_store()), engine.identity)
 
     def contexts(dataset: str, perturbation: str) -> list[Row]:
-        path = layout.contexts(spec.model, dataset, perturbation)
-        job.reads(path)
-        return read_jsonl(path)
+        return read_jsonl(layout.contexts(spec.model, dataset, perturbation))
 
     asked: dict[str, dict[str, list[Row]]] = {}
     for dataset in spec.datasets:
@@ -103,9 +101,10 @@ def run(spec: Spec, job: job.Job) -> None:
             ]
         path = layout.likelihood(spec.model, dataset)
         write_jsonl(path, rows)
-        job.wrote(path)
+        read = {spec.baseline, spec.against, *spec.controls}
+        origins = [layout.contexts(spec.model, dataset, name) for name in read]
+        job.wrote(path, made_from=[*origins, layout.model(spec.model)])
     progress.close()
-    job.reads(layout.model(spec.model))
     job.facts = {
         "engine": engine.facts,
         "template": template_facts(renderer.format),

@@ -19,7 +19,7 @@ class Spec(job.JobSpec):
     source: Source
     dtype: Literal["float32", "bfloat16"]
     weights: bool = True
-    """Whether tensors are fetched; an endpoint's model needs tokenizer and template alone."""
+    """Whether tensors are there; an endpoint's or a simulated model needs tokenizer and template alone."""
 
 
 def run(spec: Spec, job: job.Job) -> None:
@@ -33,7 +33,9 @@ def run(spec: Spec, job: job.Job) -> None:
         fetch(spec.source, cache=cache, progress=job.say)
         description = build_copy(spec.source, cache, spec.folder)
     else:
-        description = build_from_gguf(spec.source, cache, spec.folder, spec.dtype, progress=job.say)
+        description = build_from_gguf(
+            spec.source, cache, spec.folder, spec.dtype, progress=job.say, weights=spec.weights
+        )
     job.wrote(*(path for path in spec.folder.rglob("*") if path.is_file()))
     job.facts = {"description": description}
     job.say(f"{spec.folder}: weights {description['weights_sha256']}")

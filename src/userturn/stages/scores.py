@@ -32,8 +32,7 @@ def run(spec: Spec, job: job.Job) -> None:
             rows.append({"item": turn["item"], **asdict(scorer.score(turn["text"], item))})
         path = layout.scores(spec.model, dataset)
         write_jsonl(path, rows)
-        job.reads(layout.dataset(dataset), layout.assistant_turns(spec.model, dataset))
-        job.wrote(path)
+        job.wrote(path, made_from=[layout.dataset(dataset), layout.assistant_turns(spec.model, dataset)])
         unscored = sum(row["state"] == "unscored" for row in rows)
         job.say(f"{dataset}: {len(rows)} assistant turns, {unscored} unscored")
 

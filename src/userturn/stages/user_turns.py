@@ -86,9 +86,7 @@ def run(spec: Spec, job: job.Job) -> None:
 
     @cache
     def contexts(dataset: str, perturbation: str) -> list[Row]:
-        path = layout.contexts(spec.model, dataset, perturbation)
-        job.reads(path)
-        return read_jsonl(path)
+        return read_jsonl(layout.contexts(spec.model, dataset, perturbation))
 
     facts = {}
 
@@ -96,7 +94,8 @@ def run(spec: Spec, job: job.Job) -> None:
         temperature = layout.temperature_key(cell.temperature)
         path = layout.user_turns(spec.model, cell.dataset, cell.perturbation, temperature)
         write_jsonl(path, rows)
-        job.wrote(path)
+        origins = [layout.contexts(spec.model, cell.dataset, cell.perturbation), layout.model(spec.model)]
+        job.wrote(path, made_from=origins)
         facts[cell.key(spec.model)] = {
             "sampling": sampling.facts() if sampling else None,
             "samples": cell.samples,
@@ -114,7 +113,6 @@ def run(spec: Spec, job: job.Job) -> None:
     for cell, request, rows in zip(generated, requests, generator.cells(requests, progress.advance), strict=True):
         write(cell, rows, request.sampling)
     progress.close()
-    job.reads(layout.model(spec.model))
     job.say(
         f"generated {len(generator.generated)} cells, took {len(requests) - len(generator.generated)} from the store"
     )

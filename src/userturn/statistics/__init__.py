@@ -1,6 +1,6 @@
 """Estimates with honest intervals for rare, clustered labels from judges that err (docs/statistics.md)."""
 
-from userturn.statistics.agreement import Agreement, agreement
+from userturn.statistics.agreement import Agreement, ItemTables, agreement, agreement_of
 from userturn.statistics.association import decoupling, within_item_association
 from userturn.statistics.classification import macro_f1
 from userturn.statistics.effects import paired_effect, ratio, sign_flip_test
@@ -24,8 +24,10 @@ __all__ = [
     "Estimate",
     "Interval",
     "ItemCounts",
+    "ItemTables",
     "Power",
     "agreement",
+    "agreement_of",
     "benjamini_hochberg",
     "corrected_effect",
     "decoupling",

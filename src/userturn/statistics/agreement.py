@@ -89,13 +89,53 @@ def _dice_interval(interval: Interval | None) -> Interval | None:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Contingency tables by item, shape (n_items, q, q)."""
+class ItemTables:
+    """Pairs of labels of two judges, counted by item.
+
+    Attributes:
+        tables: shape (n_items, q, q), rows by label of the first judge and of the second; q is at least 2.
+        items: sorted ids.
+        categories: the labels.
+        n_unscored: rows without a label of both.
+    """
 
     tables: IntArray
     items: tuple[str, ...]
     categories: tuple[str, ...]
     n_unscored: int
+
+    @classmethod
+    def of(
+        cls,
+        labels_a: Sequence[str | None],
+        labels_b: Sequence[str | None],
+        *,
+        items: Sequence[str] | None = None,
+        categories: Sequence[str] | None = None,
+    ) -> ItemTables:
+        """Counts rows; arguments as `agreement`.
+
+        Raises:
+            ValueError: on unequal lengths or a label that is not among ``categories``.
+        """
+        return _tabulate(labels_a, labels_b, items, categories)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ItemTables]) -> ItemTables:
+        """The tables of several sets of rows; an item may stand in more than one.
+
+        Raises:
+            ValueError: without any part, or where their labels differ.
+        """
+        if len({part.categories for part in parts}) != 1:
+            raise ValueError("tables of the same labels are needed, at least one")
+        order = sorted({item for part in parts for item in part.items})
+        place = {item: i for i, item in enumerate(order)}
+        whole = np.zeros((len(order), *parts[0].tables.shape[1:]), dtype=np.int64)
+        for part in parts:
+            # an item stands once in each part, so that no addition is lost
+            whole[[place[item] for item in part.items]] += part.tables
+        return cls(whole, tuple(order), parts[0].categories, sum(part.n_unscored for part in parts))
 
 
 def _tabulate(
@@ -103,7 +143,7 @@ def _tabulate(
     labels_b: Sequence[str | None],
     items: Sequence[str] | None,
     categories: Sequence[str] | None,
-) -> _Rows:
+) -> ItemTables:
     if len(labels_a) != len(labels_b) or (items is not None and len(items) != len(labels_a)):
         sizes = (len(labels_a), len(labels_b), "-" if items is None else len(items))
         raise ValueError(f"labels_a, labels_b and items have lengths {sizes}; they must be equal")
@@ -124,7 +164,7 @@ def _tabulate(
     tables = np.zeros((len(order), q, q), dtype=np.int64)
     for item, first, second in rows:
         tables[where[item], first, second] += 1
-    return _Rows(tables, order, names, len(ids) - len(rows))
+    return ItemTables(tables, order, names, len(ids) - len(rows))
 
 
 def _chance_corrected(
@@ -225,8 +265,23 @@ def agreement(
     Raises:
         ValueError: on unequal lengths or a label that is not among ``categories``.
     """
+    rows = ItemTables.of(labels_a, labels_b, items=items, categories=categories)
+    return agreement_of(rows, positive=positive, level=level, resamples=resamples, seed=seed)
+
+
+def agreement_of(
+    rows: ItemTables, *, positive: str | None = None, level: float = 0.95, resamples: int = 10_000, seed: int
+) -> Agreement:
+    """As `agreement`, from rows that are counted already.
+
+    Args:
+        rows: pairs of labels by item.
+        positive: the label whose agreement is reported apart.
+        level: nominal coverage.
+        resamples: of the bootstrap.
+        seed: of this number.
+    """
     check_level(level)
-    rows = _tabulate(labels_a, labels_b, items, categories)
     tables, order, names, n_unscored = rows.tables, rows.items, rows.categories, rows.n_unscored
     same = np.trace(tables, axis1=1, axis2=2).astype(np.int64)
     size = tables.sum(axis=(1, 2))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from userturn.statistics.intervals import effective_size, modified_wilson, mover_difference
 from userturn.statistics.rates import NAME_BOOTSTRAP
@@ -31,7 +31,10 @@ EXHAUSTIVE_MODELS = 8
 
 
 def _spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    a, b = stats.rankdata(x, axis=-1), stats.rankdata(y, axis=-1)
+    # imported here: it takes a second, and most numbers need none of it
+    from scipy.stats import rankdata
+
+    a, b = rankdata(x, axis=-1), rankdata(y, axis=-1)
     a, b = a - a.mean(axis=-1, keepdims=True), b - b.mean(axis=-1, keepdims=True)
     spread = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -54,7 +57,7 @@ def _fisher_interval(value: float, n: int, method: Method, level: float) -> Inte
     next_value = 1 - 12 / (n * (n * n - 1)) if method == "spearman" else 1 - 4 / (n * (n - 1))
     r = math.copysign(min(abs(value), next_value), value)
     error = math.sqrt((1 + r * r / 2) / freedom) if method == "spearman" else math.sqrt(0.437 / freedom)
-    reach = float(stats.norm.ppf(0.5 + level / 2)) * error
+    reach = float(ndtri(0.5 + level / 2)) * error
     low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
     return Interval(min(low, value), max(high, value), f"Fisher z for {method} (Bonett-Wright)", level)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from userturn.statistics.intervals import effective_size, modified_wilson, mover_difference, mover_ratio
 from userturn.statistics.rates import NAME_BOOTSTRAP
@@ -14,10 +16,9 @@ from userturn.statistics.resample import (
     MIN_INFORMATIVE,
     check_level,
     check_resampling,
-    exact_percentile,
     generator,
     kinds,
-    percentile,
+    ratio_percentile,
     resampled,
     total,
 )
@@ -25,6 +26,9 @@ from userturn.statistics.types import Estimate, FloatArray, IntArray, Interval, 
 
 NAME_HYBRID = "Newcombe hybrid score on n_eff"
 NAME_MOVER_RATIO = "MOVER ratio on n_eff"
+MIN_DIFFERING = 30
+"""Items off the most common difference from which the percentile bootstrap of an effect is trusted. Twice what a
+rate needs: differences take more values, and a few large ones decide (tuned in docs/statistics.md)."""
 LARGEST_LATTICE = 50_000
 """Largest sum of absolute whole-number differences for which the sign-flip distribution is computed
 exactly."""
@@ -53,19 +57,46 @@ def _worst_case(treated: ItemCounts, baseline: ItemCounts) -> tuple[float, float
     return float(low.mean()), float(high.mean())
 
 
+def _where(counts: ItemCounts, keep: NDArray[np.bool_]) -> ItemCounts:
+    if keep.all():
+        return counts
+    items = tuple(itertools.compress(counts.items, keep))
+    return ItemCounts(items, counts.positives[keep], counts.scored[keep], counts.unscored[keep])
+
+
 def _pair(treated: ItemCounts, baseline: ItemCounts) -> _Pairs:
-    named = sorted({*treated.items, *baseline.items})
-    one, two = treated.select(named), baseline.select(named)
-    any_row = np.flatnonzero((one.scored + one.unscored > 0) & (two.scored + two.unscored > 0))
-    both = np.flatnonzero((one.scored > 0) & (two.scored > 0))
-    bounds = _worst_case(one.select([named[i] for i in any_row]), two.select([named[i] for i in any_row]))
-    shared = [named[i] for i in both]
-    one, two = one.select(shared), two.select(shared)
+    one, two = treated, baseline
+    if one.items != two.items:
+        named = sorted({*treated.items, *baseline.items})
+        one, two = treated.select(named), baseline.select(named)
+    n_named = len(one.items)
+    any_row = (one.scored + one.unscored > 0) & (two.scored + two.unscored > 0)
+    bounds = _worst_case(_where(one, any_row), _where(two, any_row))
+    both = (one.scored > 0) & (two.scored > 0)
+    one, two = _where(one, both), _where(two, both)
     scale = math.lcm(*(int(m) for m in np.unique(np.concatenate([one.scored, two.scored]))))
     if scale > 10**9:
         raise ValueError(f"the items have too many different numbers of scored rows (common multiple {scale})")
     differences = one.positives * (scale // one.scored) - two.positives * (scale // two.scored)
-    return _Pairs(one, two, scale, differences, len(named) - len(shared), bounds)
+    return _Pairs(one, two, scale, differences, n_named - len(one.items), bounds)
+
+
+def _spread(mass: FloatArray, weights: FloatArray, stride: int) -> FloatArray:
+    """Convolution of ``mass`` with ``weights`` that stand ``stride`` apart."""
+    grown = np.zeros(mass.size + stride * (weights.size - 1))
+    if stride <= min(weights.size, mass.size):
+        for start in range(stride):
+            grown[start::stride] = np.convolve(mass[start::stride], weights)
+    else:
+        for j, weight in enumerate(weights):
+            grown[stride * j : stride * j + mass.size] += weight * mass
+    return grown
+
+
+def _fair_coins(heads: IntArray, tosses: IntArray) -> FloatArray:
+    """Chance of each number of heads."""
+    logarithm = gammaln(tosses + 1.0) - gammaln(heads + 1.0) - gammaln(tosses - heads + 1.0)
+    return np.asarray(np.exp(logarithm - tosses * np.log(2.0)), dtype=np.float64)
 
 
 def sign_flip_test(differences: IntArray, *, seed: int) -> tuple[float, str]:
@@ -96,11 +127,10 @@ def sign_flip_test(differences: IntArray, *, seed: int) -> tuple[float, str]:
             sums += size * (2 * rng.binomial(count, 0.5, FLIPS) - count)
         return float((1 + np.count_nonzero(np.abs(sums) >= observed)) / (FLIPS + 1)), "sign-flip permutation"
     mass = np.ones(1)
-    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-        grown = np.zeros(mass.size + 2 * size * count)
-        for j, weight in enumerate(stats.binom.pmf(np.arange(count + 1), count, 0.5)):
-            grown[2 * size * j : 2 * size * j + mass.size] += weight * mass
-        mass = grown
+    flips = np.concatenate([np.arange(count + 1) for count in counts])
+    weights = np.split(_fair_coins(flips, np.repeat(counts, counts + 1)), np.cumsum(counts + 1)[:-1])
+    for size, weight in zip(sizes.tolist(), weights, strict=True):
+        mass = _spread(mass, weight, 2 * size)
     sums = np.arange(-reach, reach + 1)
     name = "exact McNemar" if sizes.size == 1 else "exact sign-flip permutation"
     return float(min(1.0, mass[np.abs(sums) >= observed].sum())), name
@@ -170,7 +200,7 @@ def paired_effect(
 ) -> Estimate:
     """Mean over shared items of the difference of the item's rates, treated minus baseline.
 
-    The chosen interval is the item bootstrap where at least ``MIN_INFORMATIVE`` items differ from the most
+    The chosen interval is the item bootstrap where at least ``MIN_DIFFERING`` items differ from the most
     common difference, and Newcombe's hybrid score interval on n_eff elsewhere, which stays defined when no
     item changes.
 
@@ -195,20 +225,20 @@ def paired_effect(
     if not pairs.treated.items:
         return _empty(treated, baseline, pairs)
     n, n_items, k = _size(pairs)
-    kind, frequency = kinds(pairs.differences)
-    boot = exact_percentile(kind[:, 0], frequency, pairs.scale, level, NAME_BOOTSTRAP)
-    if boot is None:
-        boot = percentile(_resampled_differences(pairs, resamples, seed), level, NAME_BOOTSTRAP)
+    whole = np.full_like(pairs.differences, pairs.scale)
+    boot = ratio_percentile(
+        pairs.differences, whole, level=level, resamples=resamples, seed=seed, method=NAME_BOOTSTRAP
+    )
     value = int(pairs.differences.sum()) / (n_items * pairs.scale)
-    informative = n_items - int(frequency.max())
+    informative = n_items - int(np.unique(pairs.differences, return_counts=True)[1].max())
     notes = _notes(pairs)
-    if informative >= MIN_INFORMATIVE:
+    if informative >= MIN_DIFFERING:
         chosen = boot
     else:
         x, y = (c.positives / c.scored for c in (pairs.treated, pairs.baseline))
         low, high = mover_difference(*_arm(pairs.treated, level), *_arm(pairs.baseline, level), _correlation(x, y))
         chosen = Interval(max(-1.0, low), min(1.0, high), NAME_HYBRID, level)
-        notes.append(f"{informative} items differ from the rest, fewer than {MIN_INFORMATIVE}: bootstrap too short")
+        notes.append(f"{informative} items differ from the rest, fewer than {MIN_DIFFERING}: bootstrap too short")
     p_value, test = sign_flip_test(pairs.differences, seed=seed)
     return Estimate(value, chosen, boot, n, n_items, k, unscored, pairs.bounds, p_value, test, notes=tuple(notes))
 
@@ -222,7 +252,7 @@ def ratio(
         treated: counts under the perturbation.
         baseline: counts without it.
         level: nominal coverage.
-        resamples: of the bootstrap.
+        resamples: of the bootstrap, where its exact distribution is out of reach.
         seed: of this number.
 
     Returns:
@@ -245,14 +275,7 @@ def ratio(
         notes.append("the baseline has no positive row: the ratio is not defined, read the difference")
         return Estimate(None, None, None, n, n_items, k, unscored, None, p_value, test, tuple(notes))
     scaled = [c.positives * (pairs.scale // c.scored) for c in (pairs.treated, pairs.baseline)]
-    kind, frequency = kinds(*scaled)
-
-    def statistic(frequencies: IntArray) -> FloatArray:
-        sums = total(frequencies, kind).astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
-
-    boot = percentile(resampled(frequency, resamples, seed, statistic), level, NAME_BOOTSTRAP)
+    boot = ratio_percentile(*scaled, level=level, resamples=resamples, seed=seed, method=NAME_BOOTSTRAP)
     informative = min(int(np.count_nonzero(c.positives)) for c in (pairs.treated, pairs.baseline))
     if informative >= MIN_INFORMATIVE and boot is not None:
         chosen = boot

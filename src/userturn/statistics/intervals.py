@@ -7,8 +7,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
+from scipy.special import gammaincinv, ndtri
 
 from userturn.statistics.types import FloatArray, IntArray
 
@@ -38,17 +37,26 @@ def modified_wilson(p: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArra
     """
     share, size = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(n, dtype=np.float64))
     alpha = 1.0 - level
-    low, high = proportion_confint(share * size, size, alpha=alpha, method="wilson")
-    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    low, high = _wilson(share, size, alpha)
     hits, misses = share * size, (1.0 - share) * size
     tiny = 1e-12
-    rare_low = stats.chi2.ppf(alpha, 2.0 * np.maximum(hits, tiny)) / (2.0 * size)
-    rare_high = 1.0 - stats.chi2.ppf(alpha, 2.0 * np.maximum(misses, tiny)) / (2.0 * size)
+    # chi2.ppf(alpha, 2x) / 2 is the inverse of the incomplete gamma function
+    rare_low = gammaincinv(np.maximum(hits, tiny), alpha) / size
+    rare_high = 1.0 - gammaincinv(np.maximum(misses, tiny), alpha) / size
     low = np.where(hits <= RARE, np.minimum(low, rare_low), low)
     high = np.where(misses <= RARE, np.maximum(high, rare_high), high)
     low = np.where(hits <= tiny, 0.0, np.clip(low, 0.0, 1.0))
     high = np.where(misses <= tiny, 1.0, np.clip(high, 0.0, 1.0))
     return low, high
+
+
+def _wilson(p: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's score interval (1927); statsmodels' would add half a second to every audit of a number."""
+    z = float(ndtri(1.0 - alpha / 2.0))
+    scale = 1.0 + z * z / n
+    centre = (p + z * z / (2.0 * n)) / scale
+    reach = z / scale * np.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n))
+    return centre - reach, centre + reach
 
 
 def informative_items(positives: IntArray, scored: IntArray) -> IntArray:

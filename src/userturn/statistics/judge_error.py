@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from userturn.statistics.effects import effect_resamples, paired_effect
 from userturn.statistics.intervals import effective_size, modified_wilson, mover_difference
@@ -123,7 +123,7 @@ def rogan_gladen(
     used = raw.scored_only()
     value = (plain.value + spec - 1.0) / (sens + spec - 1.0)
 
-    z = float(stats.norm.ppf(0.5 + level / 2.0))
+    z = float(ndtri(0.5 + level / 2.0))
     size = float(effective_size(used.positives, used.scored))
     n1 = size + z * z
     p1 = (size * plain.value + z * z / 2.0) / n1
@@ -280,7 +280,7 @@ def prediction_powered(
     variance = tuning**2 * p * (1 - p) / spread
     variance += (variance_y - 2 * tuning * covariance + tuning**2 * variance_f) / size
     value = tuning * p + y - tuning * f
-    reach = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt(variance)
+    reach = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
     interval = Interval(max(0.0, value - reach), min(1.0, value + reach), "PPI++ normal", level)
     notes = (f"{size} gold rows, lambda {tuning:.3f}; valid if they are a random sample of this cell",)
     return replace(base, value=value, interval=interval, notes=notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from userturn.statistics.rates import NAME_BOOTSTRAP
 from userturn.statistics.resample import check_level, check_resampling, generator, percentile
@@ -49,8 +49,11 @@ def mean(values: Mapping[str, float], *, level: float = 0.95, resamples: int = 1
     average, above = float(given.mean()), int(np.count_nonzero(given > 0))
     if n == 1:
         return Estimate(average, None, None, 1, 1, above, 0, notes=("one item: no interval",))
-    half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1) * given.std(ddof=1) / np.sqrt(n))
-    test = stats.permutation_test(
+    # imported here: it takes a second, and most numbers need none of it
+    from scipy.stats import permutation_test
+
+    half = float(stdtrit(n - 1, (1.0 + level) / 2.0) * given.std(ddof=1) / np.sqrt(n))
+    test = permutation_test(
         (given,),
         lambda x, axis: np.mean(x, axis=axis),
         permutation_type="samples",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 
 def _adjust(p_values: Sequence[float | None], method: str) -> list[float | None]:
@@ -15,6 +14,9 @@ def _adjust(p_values: Sequence[float | None], method: str) -> list[float | None]
         raise ValueError(f"p-value {wrong[0]!r}: a number within [0, 1], or None, is needed")
     if not given:
         return [None] * len(p_values)
+    # imported here: it takes half a second, and most numbers need none of it
+    from statsmodels.stats.multitest import multipletests
+
     adjusted = iter(np.asarray(multipletests(given, method=method)[1]).tolist())
     return [None if p is None else float(next(adjusted)) for p in p_values]
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from userturn.statistics.intervals import NAME_WILSON, effective_size, informative_items, modified_wilson
-from userturn.statistics.resample import (
-    MIN_INFORMATIVE,
-    check_level,
-    check_resampling,
-    exact_percentile,
-    kinds,
-    percentile,
-    resampled,
-    total,
-)
-from userturn.statistics.types import Estimate, FloatArray, IntArray, Interval, ItemCounts
+from userturn.statistics.resample import MIN_INFORMATIVE, check_level, check_resampling, ratio_percentile
+from userturn.statistics.types import Estimate, Interval, ItemCounts
 
 NAME_BOOTSTRAP = "item bootstrap (percentile)"
 
@@ -31,8 +20,7 @@ def rate(counts: ItemCounts, *, level: float = 0.95, resamples: int = 10_000, se
     Args:
         counts: by item.
         level: nominal coverage.
-        resamples: of the bootstrap, where items differ in scored rows; otherwise its exact distribution is
-            used.
+        resamples: of the bootstrap, where its exact distribution is out of reach.
         seed: of this number.
 
     Returns:
@@ -47,19 +35,9 @@ def rate(counts: ItemCounts, *, level: float = 0.95, resamples: int = 10_000, se
         bounds = (0.0, 1.0) if unscored else None
         note = "no row was scored" if unscored else "there are no rows"
         return Estimate(None, None, None, 0, 0, 0, unscored, bounds, notes=(note,))
-    boot = None
-    samples = int(used.scored[0])
-    if (used.scored == samples).all():
-        values, multiplicity = np.unique(used.positives, return_counts=True)
-        boot = exact_percentile(values, multiplicity, samples, level, NAME_BOOTSTRAP)
-    if boot is None:
-        kind, frequency = kinds(used.positives, used.scored)
-
-        def statistic(frequencies: IntArray) -> FloatArray:
-            sums = total(frequencies, kind)
-            return sums[:, 0] / sums[:, 1]
-
-        boot = percentile(resampled(frequency, resamples, seed, statistic), level, NAME_BOOTSTRAP)
+    boot = ratio_percentile(
+        used.positives, used.scored, level=level, resamples=resamples, seed=seed, method=NAME_BOOTSTRAP
+    )
     value = k / n
     informative = int(informative_items(used.positives, used.scored))
     notes: tuple[str, ...] = ()

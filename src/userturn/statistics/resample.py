@@ -1,5 +1,6 @@
 """The bootstrap over items, done on kinds of items.
 
+A ratio of two sums has a law that can be computed (:func:`ratio_percentile`); other statistics are drawn.
 Items with the same counts are interchangeable: a resample of items is a multinomial draw of how often each
 *kind* of item occurs. With a few samples an item there are a handful of kinds whatever the number of
 items, so that 10,000 resamples cost milliseconds, in the same distribution as drawing the items themselves.
@@ -10,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.fft import next_fast_len
 
+from userturn.statistics.law import RatioLaw
 from userturn.statistics.types import FloatArray, IntArray, Interval
 
 CHUNK_CELLS = 4_000_000
 """Most draws held at once (32 MB of int64)."""
-
-LARGEST_LATTICE = 2**20
-"""Largest number of different sums for which the bootstrap distribution is computed instead of drawn."""
 
 MIN_INFORMATIVE = 15
 """Items off the most common outcome from which the percentile bootstrap is trusted (tuned in
@@ -132,37 +130,39 @@ def percentile(values: FloatArray, level: float, method: str) -> Interval | None
     return Interval(float(low), float(high), method, level)
 
 
-def exact_percentile(values: IntArray, frequency: IntArray, scale: int, level: float, method: str) -> Interval | None:
-    """The percentile interval of the bootstrap mean, with infinitely many resamples.
+def ratio_percentile(
+    numerators: IntArray, denominators: IntArray, *, level: float, resamples: int, seed: int, method: str
+) -> Interval | None:
+    """The percentile interval of a ratio of two sums over items.
 
-    A resampled sum is the sum of N independent draws from the items' whole-number values, so its
-    distribution is the N-fold convolution of theirs (Efron's theoretical bootstrap): one Fourier transform
-    instead of 10,000 draws.
+    It has infinitely many resamples (:class:`userturn.statistics.law.RatioLaw`), unless the law is too large to
+    compute and resamples are drawn.
 
     Args:
-        values: whole-number value of each kind of item, shape (n_kinds,).
-        frequency: items of each kind, shape (n_kinds,).
-        scale: what one item's value is divided by.
+        numerators: whole numbers, shape (n_items,), at least one.
+        denominators: whole numbers >= 0, not all 0, shape (n_items,); all the same for a mean.
         level: nominal coverage.
+        resamples: how many, where they are drawn.
+        seed: see :func:`generator`.
         method: name of the interval.
 
     Returns:
-        The interval; None when the lattice of sums exceeds ``LARGEST_LATTICE``.
+        The interval; None when the denominator is 0 with more than ``1 - level`` of the probability.
     """
-    n = int(frequency.sum())
-    start, span = int(values.min()), int(values.max() - values.min())
-    size = n * span + 1
-    if size > LARGEST_LATTICE:
+    law = RatioLaw.of(numerators, denominators)
+    if law is None:
+        kind, frequency = kinds(numerators, denominators)
+
+        def statistic(frequencies: IntArray) -> FloatArray:
+            sums = total(frequencies, kind).astype(np.float64)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
+
+        return percentile(resampled(frequency, resamples, seed, statistic), level, method)
+    if law.defined < level:
         return None
-    mass = np.zeros(span + 1)
-    np.add.at(mass, values - start, frequency / n)
-    padded = next_fast_len(size, real=True)
-    law = np.fft.irfft(np.fft.rfft(mass, padded) ** n, padded)[:size]
-    cumulated = np.cumsum(np.maximum(law, 0.0))
     tail = (1.0 - level) / 2.0
-    low, high = np.searchsorted(cumulated, [tail - 1e-9, 1.0 - tail - 1e-9])
-    whole = n * scale
-    return Interval((n * start + int(low)) / whole, (n * start + min(int(high), size - 1)) / whole, method, level)
+    return Interval(law.quantile(tail), law.quantile(1.0 - tail), method, level)
 
 
 def check_level(level: float) -> None:

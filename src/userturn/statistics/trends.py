@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from userturn.statistics.effects import sign_flip_test
 from userturn.statistics.intervals import informative_items
@@ -180,11 +180,11 @@ def temperature_slope(
     slope, error = float(fit.coefficients[1]), float(np.sqrt(fit.covariance[1, 1]))
     informative = int(informative_items(k.sum(axis=1), m.sum(axis=1)))
     df = max(1, informative - 1)
-    reach = float(stats.t.ppf(0.5 + level / 2.0, df)) * error
+    reach = float(stdtrit(df, 0.5 + level / 2.0)) * error
     notes = () if informative >= MIN_INFORMATIVE else (f"only {informative} informative items: read with care",)
     if error > 0:
         p_value, test = (
-            float(2 * stats.t.sf(abs(slope) / error, df)),
+            float(2 * stdtr(df, -abs(slope) / error)),
             "GEE robust Wald (t on informative items)",
         )
     interval = Interval(slope - reach, slope + reach, NAME_GEE, level) if error > 0 else None

@@ -1,0 +1,314 @@
+"""Where one number comes from: recomputed from its rows, each file behind it hashed again, down to sources and code."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from userturn import layout
+from userturn.artefacts import ArtefactError, Row, read_jsonl
+from userturn.files import sha256_file
+from userturn.provenance import ProvenanceError
+from userturn.provenance.lineage import Job, Lineage, Link
+from userturn.provenance.record import RECORD, entry, is_manifest, read_record
+
+
+class UnknownNumber(ProvenanceError):
+    """There is no such number; the message names near ones."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a number's chain, hashed again."""
+
+    path: str
+    sha256: str | None
+    """None where it is missing."""
+    bytes: int
+    faults: tuple[str, ...]
+    """Who expected another digest."""
+    made_by: str | None
+    made_from: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found; it verifies the number if there is no fault."""
+
+    number: Row
+    recomputed: Row | None
+    shown: int
+    """Parts of the number that the report shows; each was compared."""
+    faults: Sequence[str]
+    notes: Sequence[str]
+    """What a reader should know and what makes nothing wrong."""
+    files: Sequence[File]
+    jobs: Sequence[Job]
+    sources: Sequence[Mapping[str, Any]]
+    code_now: Mapping[str, bool] = field(default_factory=dict)
+    """By job: whether the code here is the code that it ran."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether everything is as it should be."""
+        return not self.faults
+
+
+def find(numbers: Sequence[Row], wanted: str) -> Row:
+    """The row of a number.
+
+    Raises:
+        UnknownNumber: names the nearest ids.
+    """
+    ids = {str(row["id"]): row for row in numbers}
+    if wanted in ids:
+        return ids[wanted]
+    inside = [id for id in ids if wanted in id]
+    near = inside[:5] or difflib.get_close_matches(wanted, ids, n=5, cutoff=0.4)
+    hint = "; near ids:\n  " + "\n  ".join(near) if near else ""
+    raise UnknownNumber(f"no number {wanted!r} in {layout.NUMBERS} ({len(ids)} numbers){hint}")
+
+
+def read_numbers(root: Path) -> list[Row]:
+    """All numbers of a study.
+
+    Raises:
+        ProvenanceError: there are none, or they are damaged.
+    """
+    try:
+        return read_jsonl(root / layout.NUMBERS)
+    except ArtefactError as error:
+        raise ProvenanceError(f"{error}") from error
+
+
+class Auditor:
+    """Audits numbers of one study; what several numbers share is hashed once."""
+
+    def __init__(self, root: Path, *, code: bool = True) -> None:
+        """Reads the manifests and begins to hash weights and to digest code beside it.
+
+        Args:
+            root: the study's folder, which is the current one.
+            code: whether the code here is compared with the code that ran.
+        """
+        self.root = root
+        self.numbers = read_numbers(root)
+        self.lineage = Lineage(root)
+        self._pool = ThreadPoolExecutor(2)
+        self._digests: dict[str, Future[tuple[str | None, int]]] = {}
+        self._code = _code_beside({job.manifest.stage for job in self.lineage.jobs()}) if code else None
+        self._code_found: dict[str, str] | None = None
+        self.sealed = read_record(root / RECORD) if (root / RECORD).is_file() else None
+
+    def audit(self, wanted: str) -> Audit:
+        """Audits one number.
+
+        Args:
+            wanted: its id.
+
+        Raises:
+            UnknownNumber: there is none with this id.
+        """
+        row = find(self.numbers, wanted)
+        links = self._links(row)
+        for link in sorted(links, key=lambda link: -self._size(link.path)):
+            self._digest(link.path)
+        faults = [f"{path}: {fault}" for path, fault in self.lineage.faults.items()]
+        recomputed, found = self._recompute(row)
+        faults += found
+        shown, found = self._page(recomputed or row)
+        faults += found
+        files = [self._file(link) for link in links]
+        faults += [f"{file.path}: {fault}" for file in files for fault in file.faults]
+        jobs = list({link.job.path: link.job for link in links if link.job is not None}.values())
+        sources = list(_sources(jobs))
+        faults += [f"{source['what']}: {source['fault']}" for source in sources if source.get("fault")]
+        code = self._code_now(jobs)
+        notes = [f"the code of {name} here is not the code that ran" for name, same in code.items() if not same]
+        notes += [f"{job.name} ran in a checkout with uncommitted changes" for job in jobs if _dirty(job)]
+        if self.sealed is None:
+            notes.append("the study is not sealed: manifests are checked by those that read them only")
+        return Audit(row, recomputed, shown, faults, notes, files, jobs, sources, code)
+
+    def _links(self, row: Row) -> list[Link]:
+        start = [layout.NUMBERS.as_posix()]
+        found = [Link(start[0], self.lineage.maker(start[0]), tuple(row["sources"]), self.lineage.claims(start[0]))]
+        analyse, report = layout.manifest("analyse").as_posix(), layout.REPORT.as_posix()
+        beside = [path for path in (analyse, report, layout.manifest("report").as_posix()) if self._there(path)]
+        found += [Link(path, self.lineage.maker(path), (), self.lineage.claims(path)) for path in beside]
+        ledger = next((job.manifest.spec.get("exclusions") for job in self._makers(start[0])), None)
+        return found + [
+            link
+            for link in self.lineage.chain([*row["sources"], *([ledger] if ledger else [])])
+            if link.path not in {one.path for one in found}
+        ]
+
+    def _makers(self, path: str) -> list[Job]:
+        job = self.lineage.maker(path)
+        return [] if job is None else [job]
+
+    def _there(self, path: str) -> bool:
+        return (self.root / path).is_file()
+
+    def _size(self, path: str) -> int:
+        file = self.root / path
+        return file.stat().st_size if file.is_file() else 0
+
+    def _digest(self, path: str) -> Future[tuple[str | None, int]]:
+        if path not in self._digests:
+            self._digests[path] = self._pool.submit(_hashed, self.root / path)
+        return self._digests[path]
+
+    def _file(self, link: Link) -> File:
+        sha256, size = self._digest(link.path).result()
+        if sha256 is None:
+            return File(link.path, None, 0, ("no such file",), _name(link.job), link.made_from)
+        faults = [
+            f"is {sha256[:16]}…, but {who} {expected[:16]}…"
+            for who, expected in link.expected.items()
+            if sha256 != expected
+        ]
+        faults += self._against_seal(link.path, sha256)
+        return File(link.path, sha256, size, tuple(faults), _name(link.job), link.made_from)
+
+    def _against_seal(self, path: str, sha256: str) -> Iterator[str]:
+        sealed = self.sealed.get(path) if self.sealed is not None else None
+        if sealed is None or sealed.sha256 == sha256:
+            return
+        if is_manifest(path) and entry(self.root, path).stable_sha256 == sealed.stable_sha256 is not None:
+            return
+        yield f"is {sha256[:16]}…, but was sealed as {sealed.sha256[:16]}…"
+
+    def _recompute(self, row: Row) -> tuple[Row | None, list[str]]:
+        """The number from its rows, and what of the recorded row is not so."""
+        from userturn.numbers import definition
+        from userturn.numbers.families import adjusted
+        from userturn.stages.analyse import Spec
+
+        makers = self._makers(layout.NUMBERS.as_posix())
+        if not makers:
+            return None, [f"{layout.manifest('analyse')}: no manifest says how {layout.NUMBERS} was computed"]
+        spec = Spec.model_validate(makers[0].manifest.spec)
+        try:
+            settings = spec.settings()
+            found = definition(row["id"], [Path(one) for one in row["sources"]], spec.inputs(), settings, read_jsonl)
+        except (ArtefactError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            return None, [f"{row['id']}: cannot be computed from its rows: {type(error).__name__}: {error}"]
+        if found is None:
+            return None, [f"{row['id']}: the study has no such number from the sources that it names"]
+        again = found.row(settings)
+        family = [one for one in self.numbers if row["family"] is not None and one["family"] == row["family"]]
+        merged = [again if one["id"] == row["id"] else one for one in family]
+        if again["p_value"] is not None and merged:
+            again = next(one for one in adjusted(merged, settings.confirmatory) if one["id"] == row["id"])
+        wrong = [
+            f"{row['id']}: {key} is recorded as {_short(row.get(key))}, its rows give {_short(value)}"
+            for key, value in again.items()
+            if row.get(key) != value
+        ]
+        extra = sorted(set(row) - set(again))
+        return again, wrong + ([f"{row['id']}: the record has fields of its own: {', '.join(extra)}"] if extra else [])
+
+    def _page(self, row: Row) -> tuple[int, list[str]]:
+        from userturn.provenance.shown import wrongly_shown
+
+        if not self._there(layout.REPORT.as_posix()):
+            return 0, []
+        return wrongly_shown(self.root / layout.REPORT, row)
+
+    def _code_now(self, jobs: Sequence[Job]) -> dict[str, bool]:
+        if self._code is None:
+            return {}
+        if self._code_found is None:
+            out, _ = self._code.communicate()
+            self._code_found = json.loads(out) if self._code.returncode == 0 else {}
+        return {
+            job.name: self._code_found[job.manifest.stage] == job.manifest.code.digest
+            for job in jobs
+            if job.manifest.stage in self._code_found
+        }
+
+
+def _code_beside(stages: set[str]) -> subprocess.Popen[str]:
+    """Digests of the code here, in a process of its own: it takes as long as the rest of an audit."""
+    program = (
+        "import json, sys; from userturn.code import stage_digest; "
+        "print(json.dumps({name: stage_digest(name) for name in sys.argv[1:]}))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *sorted(stages)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def _hashed(path: Path) -> tuple[str | None, int]:
+    try:
+        return sha256_file(path), path.stat().st_size
+    except OSError:
+        return None, 0
+
+
+def _name(job: Job | None) -> str | None:
+    return None if job is None else job.name
+
+
+def _dirty(job: Job) -> bool:
+    git = job.manifest.run.git
+    return git is not None and git.dirty
+
+
+def _sources(jobs: Sequence[Job]) -> Iterator[Mapping[str, Any]]:
+    """The pinned origins that a chain ends in, each hashed again where it is at hand."""
+    from userturn.sources.cache import SourceCache
+
+    cache = SourceCache.default()
+    seen: set[str] = set()
+    for job in jobs:
+        for source in _pinned(job.manifest.spec):
+            key = json.dumps(source, sort_keys=True)
+            if key in seen:
+                continue
+            seen.add(key)
+            pin = source.get("sha256") or source.get("revision")
+            file = Path(source["path"]) if source["kind"] == "file" else cache.find(source.get("sha256") or "-")
+            found: dict[str, Any] = {"what": _named(source), "pin": pin, "used_by": job.name, "at_hand": False}
+            if source["kind"] in ("file", "wheel") and file is not None and file.is_file():
+                digest = sha256_file(file)
+                found["at_hand"] = True
+                if digest != pin:
+                    found["fault"] = f"is {digest[:16]}…, but {str(pin)[:16]}… is pinned"
+            yield found
+
+
+def _pinned(value: object) -> Iterator[Mapping[str, Any]]:
+    """Sources anywhere in a spec."""
+    if isinstance(value, dict):
+        if value.get("kind") in ("wheel", "file", "folder", "hub") and ({"sha256", "revision"} & set(value)):
+            yield value
+            return
+        for inner in value.values():
+            yield from _pinned(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _pinned(inner)
+
+
+def _named(source: Mapping[str, Any]) -> str:
+    match source["kind"]:
+        case "wheel":
+            return f"wheel {source['package']} {source['version']}, {source.get('member')}"
+        case "hub":
+            return f"hub {source.get('repo')}"
+        case kind:
+            return f"{kind} {source.get('path')}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    return text if len(text) <= 80 else text[:77] + "…"
