@@ -40,7 +40,7 @@ RATIOS = ((100, 10, 0.01, 0.05), (200, 5, 0.05, 0.1), (200, 5, 0.3, 0.2))
 CORRECTED = ((200, 5, 0.01), (200, 5, 0.05), (100, 10, 0.2))
 SENSITIVITY, SPECIFICITY = (0.9, 100), (0.99, 300)
 """Of the judge, and the size of the gold set it is measured on."""
-DOUBTFUL, AGAIN = 0.935, 10
+DOUBTFUL, AGAIN = 0.935, 4
 """Effects that the chosen interval covers less often are simulated anew with so many times the draws."""
 METHODS = ("chosen", "item bootstrap", "unpaired Wald")
 Key = Mapping[str, float | str]

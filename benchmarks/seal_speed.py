@@ -11,6 +11,7 @@ import argparse
 import base64
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -87,13 +88,18 @@ def _write(root: Path, path: Path, data: bytes) -> None:
     (root / layout.JOB_RECORDS / name).write_text(json.dumps(record))
 
 
-def timed(root: Path, *words: str) -> float:
-    """Seconds of a Python program in a folder."""
-    start = time.perf_counter()
+def timed(root: Path, *words: str) -> tuple[float, float]:
+    """Seconds on the clock and on the processor of a Python program in a folder."""
+    start, used = time.perf_counter(), _processor_seconds()
     done = subprocess.run([sys.executable, "-m", *words], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - start
+    return time.perf_counter() - start, _processor_seconds() - used
+
+
+def _processor_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
@@ -122,11 +128,11 @@ def main() -> None:
         figures["restore"] = timed(elsewhere, "userturn.cli", "restore", "--remote", "here")
         figures["verify"] = timed(elsewhere, "userturn.cli", "verify")
     print(f"{count:,} artefacts")
-    for what, seconds in figures.items():
-        print(f"{what:<12} {seconds:6.1f} s")
-    ratio = figures["seal"] / figures["dvc add"]
+    for what, (clock, processor) in figures.items():
+        print(f"{what:<12} {clock:6.1f} s, {processor:5.1f} s of the processor")
+    ratio = figures["seal"][0] / figures["dvc add"][0]
     print(f"seal / dvc add  {ratio:.2f}")
-    sys.exit(not (figures["seal"] <= 10 and figures["restore"] <= 10 and ratio <= 2))
+    sys.exit(not (figures["seal"][0] <= 10 and figures["restore"][0] <= 10 and ratio <= 2))
 
 
 if __name__ == "__main__":

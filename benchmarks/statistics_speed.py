@@ -1,35 +1,23 @@
 """How fast the statistics are, as ratios measured in one run.
 
-``python benchmarks/statistics_speed.py`` prints the ratio to ``scipy.stats.bootstrap`` for the same
-interval on the same cell, and with ``--grid`` the time and peak memory of all numbers of a simulated paper
-grid. Counts are drawn, so nothing here is a result.
+``python benchmarks/statistics_speed.py`` prints the ratio to ``scipy.stats.bootstrap`` for the same interval on the
+same cell. How long all numbers of a grid take is in ``benchmarks/numbers_scale.py``. Counts are drawn, so nothing here
+is a result.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from scipy import stats
 
-from userturn.statistics import (
-    ItemCounts,
-    paired_effect,
-    rate,
-    ratio,
-    temperature_slope,
-    within_item_association,
-)
+from userturn.statistics import ItemCounts, paired_effect, rate, ratio
 from userturn.statistics.resample import ratio_percentile
 
 N_ITEMS, SAMPLES = 500, 5
-PERTURBATIONS = 6
-TEMPERATURES = (0.0, 0.3, 0.6, 0.9, 1.2, 1.5)
 
 
 def cell(seed: int, p: float) -> ItemCounts:
@@ -131,63 +119,5 @@ def against_scipy() -> float:
     return min(ratios)
 
 
-def shard(number: int) -> int:
-    """All numbers of one (model, dataset): rates, effects, ratios, slopes and associations.
-
-    Args:
-        number: seeds the shard.
-
-    Returns:
-        How many numbers were computed.
-    """
-    rng = np.random.Generator(np.random.PCG64(number))
-    cells = {
-        (i, t): cell(number * 100 + 10 * i + j, float(rng.choice([0.002, 0.01, 0.05, 0.2])))
-        for i in range(PERTURBATIONS)
-        for j, t in enumerate(TEMPERATURES)
-    }
-    correct = {item: bool(rng.random() < 0.6) for item in cells[0, 0.0].items}
-    done = 0
-    for i in range(PERTURBATIONS):
-        for t in TEMPERATURES:
-            seed = number * 1000 + done
-            rate(cells[i, t], seed=seed)
-            within_item_association(correct, cells[i, t], seed=seed)
-            done += 2
-            if i:
-                paired_effect(cells[i, t], cells[0, t], seed=seed)
-                ratio(cells[i, t], cells[0, t], seed=seed)
-                done += 2
-        temperature_slope({t: cells[i, t] for t in TEMPERATURES}, seed=number * 1000 + done)
-        done += 1
-    return done
-
-
-def main() -> int:
-    """Prints the measurements.
-
-    Returns:
-        0 if every ratio is at least 50, 1 otherwise.
-    """
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--grid", action="store_true")
-    parser.add_argument("--shards", type=int, default=55, help="(model, dataset) pairs of the grid")
-    parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
-    found = against_scipy()
-    if given.grid:
-        started = time.perf_counter()
-        with ProcessPoolExecutor(given.jobs) as pool:
-            numbers = sum(pool.map(shard, range(given.shards)))
-        elapsed = time.perf_counter() - started
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(
-            f"{numbers:,} numbers of {given.shards} shards in {elapsed:.0f} s on {given.jobs} processes "
-            f"({used.ru_utime + used.ru_stime:.0f} s of processor time), "
-            f"largest process {used.ru_maxrss / 2**20:.2f} GB"
-        )
-    return 0 if found >= 50 else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(0 if against_scipy() >= 50 else 1)

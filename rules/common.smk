@@ -54,7 +54,8 @@ def stage(name, environment):
     """The command of a stage, to be completed with --spec, --log and --manifest."""
     lock = LOCKS[environment]
     source = "PYTHONPATH=src " if CONDA else ""
-    return f"{source}{PYTHON[environment]} -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}"
+    # the interpreter is filled in when the job runs: the rule's own text must not depend on where the checkout is
+    return f"{source}{{PYTHON[{environment}]}} -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}"
 
 
 def triggers(name, environment):

@@ -42,6 +42,7 @@ rule report:
         layout.log("report"),
     conda:
         "../envs/workflow.yaml"
+    threads: workflow.cores or 1
     params:
         spec=specs.report(study),
         triggers=triggers("report", "workflow"),
@@ -49,4 +50,4 @@ rule report:
         "Writing the report"
     shell:
         stage("report", "workflow")
-        + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
+        + " --spec {params.spec:q} --log {log} --manifest {output.manifest} --threads {threads}"

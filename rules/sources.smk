@@ -49,7 +49,7 @@ use rule model as model_folder with:
         description=layout.model("{model}"),
         manifest=layout.manifest("model", "{model}"),
     wildcard_constraints:
-        model=layout.one_of(set(study.models) - set(CONVERTED)),
+        model=layout.one_of(grid.taken(study)),
 
 
 rule judge_model:

@@ -166,6 +166,42 @@ def numbers() -> list[dict[str, Any]]:
     return rows
 
 
+def odd_numbers() -> list[dict[str, Any]]:
+    """Every case in which a rate is odd: none, one, all, one item, nothing scored, no value."""
+    none = {"value": None, "low": None, "high": None, "method": None, "bounds": None, "bootstrap": None}
+    difference = {"unit": "difference of proportions"}
+    rows = []
+    for dataset in DATASETS:
+        cases = {
+            "alpha-1b": [(0, 48, {}), (1, 48, {}), (48, 48, {"low": 0.926})],
+            "beta-7b": [(1, 1, {"n_items": 1, "low": 0.05}), (0, 0, {"n_unscored": 48}), (0, 1, {"n_items": 1})],
+        }
+        for model, odd in cases.items():
+            here = {"model": model, "dataset": dataset}
+            rows.append(number(f"accuracy/{model}/{dataset}", here, *odd[1][:2], **odd[1][2]))
+            for t, (k, n, over) in zip([0.0, 0.7, 1.0], odd, strict=True):
+                cell = f"{model}/{dataset}/baseline/{temperature_key(t)}"
+                labels = here | {"perturbation": "baseline", "temperature": t}
+                rows.append(number(f"followup_rate/{cell}", labels, k, n, **over))
+                rows.append(number(f"unscored_rate/{cell}", labels, 48 - n, 48))
+                for label in LABELS:
+                    count = k if label == "genuine_followup" else n - k if label == "generic" else 0
+                    rows.append(number(f"label_share/{cell}/{label}", labels | {"label": label}, count, n))
+            for t in (0.0, 1.0):
+                cell = f"{model}/{dataset}/shuffled_context/{temperature_key(t)}"
+                labels = here | {"perturbation": "shuffled_context", "temperature": t}
+                rows.append(number(f"followup_rate/{cell}", labels, 0, 48))
+                over = (
+                    none | {"notes": ["no shared item; nothing to pair"]}
+                    if t
+                    else {"value": 0.0, "low": 0.0, "high": 0.07}
+                )
+                rows.append(number(f"effect/{cell}", labels, 0, 48, **{**difference, **over}))
+                over = none | {"notes": ["the baseline has no positive"]}
+                rows.append(number(f"effect_ratio/{cell}", labels, 0, 48, unit="ratio of proportions", **over))
+    return rows
+
+
 #: Ids that would break out of markup, scripts or addresses.
 ITEMS = ['"><b>0', "one/two 100%#?"]
 

@@ -50,6 +50,7 @@ TOKENS_PER_WORD = 1.3
 JOB_SECONDS: Mapping[str, float] = {
     "dataset": 3,
     "model": 60,
+    "posttrain_data": 20,
     "judge_model": 10,
     "judge_training": 120,
     "gold": 20,
@@ -60,4 +61,6 @@ JOB_SECONDS: Mapping[str, float] = {
     "analyse": 20,
     "report": 15,
 }
+#: Assumed seconds of a training beside its steps: loading, merging, writing.
+TRAINING_SECONDS = 60.0
 TURN_SECONDS: Mapping[str, float] = {"judge": 0.01, "analyse": 0.0005, "report": 0.0005}

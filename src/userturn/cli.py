@@ -10,7 +10,21 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from userturn import __version__
-from userturn.commands import audit, config, diff, label, pin, plan, power, rebuild, render, restore, seal, verify
+from userturn.commands import (
+    audit,
+    config,
+    diff,
+    export,
+    label,
+    pin,
+    plan,
+    power,
+    rebuild,
+    render,
+    restore,
+    seal,
+    verify,
+)
 from userturn.commands.refusal import Refusal
 
 
@@ -32,6 +46,7 @@ COMMANDS: Mapping[str, Command] = {
     "audit": audit,
     "config": config,
     "diff": diff,
+    "export": export,
     "label": label,
     "plan": plan,
     "pin": pin,

@@ -15,6 +15,8 @@ from pathlib import Path
 
 PACKAGE = "userturn"
 _ROOT = Path(__file__).resolve().parent
+#: Fields of syntax trees that change nothing.
+_SILENT = frozenset({"type_comment", "kind", "ctx"})
 
 
 def _module_file(name: str) -> Path | None:
@@ -26,36 +28,42 @@ def _module_file(name: str) -> Path | None:
     return _ROOT / "__init__.py" if not parts else None
 
 
-def _canonical(node: object) -> Iterator[str]:
-    """The parts of a syntax tree that mean something, without empty fields (which differ between Python versions)."""
-    if isinstance(node, ast.AST):
-        yield type(node).__name__
-        for field, value in ast.iter_fields(node):
-            if value is None or value == [] or field in {"type_comment", "kind", "ctx"}:
-                continue
-            items = value
-            if field == "body" and isinstance(value, list) and value and _is_docstring(value[0]):
-                items = value[1:]
-            yield f"({field}"
-            yield from _canonical(items)
-            yield ")"
-    elif isinstance(node, list):
+def _canonical(node: object, parts: list[str], imports: list[ast.Import | ast.ImportFrom]) -> None:
+    """Gathers the parts of a syntax tree that mean something, and its imports, in one walk: every job does this.
+
+    Empty fields are left out, since they differ between Python versions.
+    """
+    if isinstance(node, list):
         for item in node:
-            yield from _canonical(item)
-    else:
-        yield repr(node)
+            _canonical(item, parts, imports)
+        return
+    if not isinstance(node, ast.AST):
+        parts.append(repr(node))
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        imports.append(node)
+    parts.append(type(node).__name__)
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if value is None or value == [] or field in _SILENT:
+            continue
+        if field == "body" and isinstance(value, list) and _is_docstring(value[0]):
+            value = value[1:]
+        parts.append(f"({field}")
+        _canonical(value, parts, imports)
+        parts.append(")")
 
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
+def _imported(nodes: list[ast.Import | ast.ImportFrom], module: str, is_package: bool) -> Iterator[str]:
     package = module if is_package else module.rpartition(".")[0]
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = node.module or ""
             if node.level:
                 parents = package.split(".")
@@ -69,8 +77,11 @@ def _read_module(module: str) -> tuple[str, tuple[str, ...]]:
     file = _module_file(module)
     assert file is not None
     tree = ast.parse(file.read_bytes())
-    digest = hashlib.sha256("\n".join(_canonical(tree)).encode()).hexdigest()
-    found = {name for name in _imports(tree, module, file.name == "__init__.py") if name.split(".")[0] == PACKAGE}
+    parts: list[str] = []
+    imports: list[ast.Import | ast.ImportFrom] = []
+    _canonical(tree, parts, imports)
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    found = {name for name in _imported(imports, module, file.name == "__init__.py") if name.split(".")[0] == PACKAGE}
     return digest, tuple(sorted(name for name in found if _module_file(name) is not None))
 
 

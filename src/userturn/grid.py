@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from userturn import layout
+from userturn.config.posttrain import Rl
 from userturn.config.study import Study
 
 
@@ -73,7 +74,33 @@ def cells_of(study: Study, shard: Shard) -> Iterator[Cell]:
 
 def converted(study: Study) -> list[str]:
     """Models whose weights are converted, so that the files of their folders are known beforehand."""
-    return [n for n, model in study.models.items() if study.needs_weights(n) and not model.source.is_folder]
+    return [
+        n
+        for n, model in study.models.items()
+        if study.needs_weights(n) and model.source is not None and not model.source.is_folder
+    ]
+
+
+def taken(study: Study) -> list[str]:
+    """Models whose folder is taken as it is, so that its description stands for its files."""
+    return [n for n, model in study.models.items() if model.source is not None and n not in converted(study)]
+
+
+def variants(study: Study, method: str | None = None) -> list[str]:
+    """Models that the study trains itself, all or those of one method, in the config's order."""
+    found = {name: model.posttrain for name, model in study.models.items() if model.posttrain is not None}
+    return [name for name, one in found.items() if method in {None, one.method}]
+
+
+def training_needs(study: Study, variant: str) -> list[Path]:
+    """What must be there before a variant can be trained, besides its rows."""
+    config = study.models[variant].posttrain
+    assert config is not None, "the rule stands for variants"
+    needs = [layout.model(config.base)]
+    if isinstance(config, Rl):
+        needs += [layout.model(config.user.model)] if config.user.model else []
+        needs += judge_needs(study, config.reward.judge) if config.reward.judge else []
+    return list(dict.fromkeys(needs))
 
 
 def scored_rows(study: Study) -> list[str]:

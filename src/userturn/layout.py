@@ -70,6 +70,31 @@ CONVERTED_FILES = (
 )
 
 
+def training_rows(variant: str) -> Path:
+    """What a variant is trained on: token ids and labels, row by row."""
+    return DATA / "posttrain" / variant / "rows.jsonl"
+
+
+def training_data(variant: str) -> Path:
+    """How the rows of a variant were chosen: counts, filters, contamination."""
+    return DATA / "posttrain" / variant / "data.json"
+
+
+def training_curve(variant: str) -> Path:
+    """Loss, reward and held-out loss of a variant's training, by step."""
+    return RESULTS / "posttrain" / variant / "curve.jsonl"
+
+
+def training_summary(variant: str) -> Path:
+    """What a variant's training was and came to."""
+    return RESULTS / "posttrain" / variant / "summary.json"
+
+
+def checkpoints(key: str) -> Path:
+    """Checkpoints of a training, by the digest of everything that shapes its result."""
+    return STATE / "posttrain" / key
+
+
 def judge_folder(judge: str) -> Path:
     """The model folder of a judge: its sentence model, or the language model that judges."""
     return DATA / "judges" / judge
@@ -154,7 +179,9 @@ def manifest(stage: str, *shard: str) -> Path:
 #: Kinds of artefacts, each made from kinds before it.
 DATA_FLOW = (
     DATA / "datasets",
+    DATA / "posttrain",
     DATA / "models",
+    RESULTS / "posttrain",
     DATA / "judges",
     DATA / "judge_training",
     DATA / "gold",

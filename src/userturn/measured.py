@@ -22,6 +22,9 @@ SAMPLED_ROWS = 200
 #: Stages that load the model.
 GENERATION = ("assistant_turns", "user_turns")
 
+#: Stages that train a variant.
+TRAINING = ("posttrain", "posttrain_rl")
+
 _RESUMED = re.compile(r"generated (\d+) cells, took (\d+) from the store")
 
 
@@ -88,7 +91,10 @@ def measure(study: Study, folder: Path = Path()) -> Measured:
 def job_names(study: Study) -> Iterator[tuple[str, ...]]:
     """Every job that writes a manifest: its stage, then the parts of its shard's name."""
     yield from (("dataset", name) for name in study.datasets)
-    yield from (("model", name) for name in study.models)
+    yield from (("model", name) for name in study.models if name not in grid.variants(study))
+    yield from (("posttrain_data", name) for name in grid.variants(study))
+    yield from (("posttrain", name) for name in grid.variants(study, "sft"))
+    yield from (("posttrain_rl", name) for name in grid.variants(study, "rl"))
     yield from (("judge_model", name) for name in grid.judges_with(study, model=True))
     yield from (("judge_training", name) for name in grid.judges_with(study, trained=True))
     yield from (("gold", name) for name in grid.judges_with(study, gold=True))
@@ -121,7 +127,9 @@ def _same_work(study: Study, job: tuple[str, ...], manifest: dict[str, Any]) -> 
     stage, *names = job
     if stage in {*GENERATION, "likelihood"}:
         return bool(manifest["spec"]["engine"] == study.engine_of(names[0]).model_dump(mode="json"))
-    if stage in {"dataset", "model", "judge_model", "judge_training", "gold"}:
+    if stage in TRAINING:
+        asked = getattr(specs, stage)(study, *names, manifest["spec"]["lock_sha256"])
+    elif stage in {"dataset", "model", "posttrain_data", "judge_model", "judge_training", "gold"}:
         asked = getattr(specs, stage)(study, *names)
     elif stage in {"analyse", "report", "gold_set"}:
         asked = getattr(specs, stage)(study)

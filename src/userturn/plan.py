@@ -19,6 +19,7 @@ from userturn.assumptions import (
     JOB_SECONDS,
     KNOWN_TEXT_TOKENS,
     OTHER_DATASET,
+    TRAINING_SECONDS,
     TOKENS_PER_WORD,
     TURN_SECONDS,
     USER_TURN_SHARE,
@@ -27,7 +28,7 @@ from userturn.assumptions import (
 from userturn.config.perturbations import AppendedQuestion, Instructed, TruncatedAssistant
 from userturn.config.resources import Resources
 from userturn.config.study import Study
-from userturn.measured import GENERATION, Lengths, Measured, generated, job_names
+from userturn.measured import GENERATION, TRAINING, Lengths, Measured, generated, job_names
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def jobs(study: Study) -> dict[str, int]:
     counts = Counter({"all": 1})
     for stage, *names in job_names(study):
         # a folder that is taken as it is has a rule of its own: its files are not known beforehand
-        whole = stage == "model" and names[0] not in grid.converted(study)
+        whole = stage == "model" and names[0] in grid.taken(study)
         counts["model_folder" if whole else stage] += 1
     return dict(counts)
 
@@ -143,7 +144,7 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
     known = measured or Measured()
     estimates = {shard: _Shard(study, shard, known) for shard in grid.shards(study)}
     models = {
-        model: _model([one for shard, one in estimates.items() if shard.model == model], study, model)
+        model: _model([one for shard, one in estimates.items() if shard.model == model], study, model, known)
         for model in study.models
     }
     tokens = sum((m.assistant_turns + m.user_turns for m in models.values()), Tokens())
@@ -153,6 +154,7 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
     chains = [sum(one.seconds.values()) for one in estimates.values() if one.seconds]
     basis = _basis(study, known)
     hours = [m.accelerator_hours for m in models.values() if m.accelerator_hours is not None]
+    line = _training_line(study, known)
     return Plan(
         study=study.name,
         simulated=study.engine.name == "simulated",
@@ -162,7 +164,7 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
         tokens=tokens,
         accelerator_hours=sum(hours) if len(hours) == len(models) else None,
         seconds_in_turn=sum(generation) + sum(others.values()) if complete else None,
-        seconds_at_once=max(chains) + _critical(others) if complete else None,
+        seconds_at_once=max(chains) + _critical(others) + line if complete else None,
         cards_at_once=sum(models[shard.model].gpus for shard in estimates),
         measured=basis[0],
         assumed=basis[1],
@@ -276,9 +278,31 @@ def _context_tokens(study: Study, perturbation: str, answer: float) -> float:
     return 0.0 if config.kind == "removed_assistant" else answer + HEADER_TOKENS
 
 
-def _model(shards: list[_Shard], study: Study, model: str) -> ModelPlan:
+def _training_seconds(study: Study, model: str, known: Measured) -> float:
+    """Seconds of a variant's training; 0 for a model with a source."""
+    config = study.models[model].posttrain
+    if config is None:
+        return 0.0
+    done = next((known.jobs[stage, model] for stage in TRAINING if (stage, model) in known.jobs), None)
+    return done.seconds if done else TRAINING_SECONDS + config.training.steps * config.training.seconds_per_step
+
+
+def _training_line(study: Study, known: Measured) -> float:
+    """Seconds of the longest line of variants that are trained one on another."""
+
+    def line(model: str) -> float:
+        config = study.models[model].posttrain
+        return 0.0 if config is None else _training_seconds(study, model, known) + line(config.base)
+
+    return max(map(line, study.models))
+
+
+def _model(shards: list[_Shard], study: Study, model: str, known: Measured) -> ModelPlan:
     resources = study.models[model].resources
     gpus = resources.gpus if resources else 0
+    trained = study.models[model].posttrain
+    training = _training_seconds(study, model, known)
+    training_cards = int(trained is not None and trained.training.device == "cuda")
     each = [seconds for shard in shards for seconds in shard.seconds.values()]
     notes = []
     served = study.models[model].endpoint is not None
@@ -299,9 +323,13 @@ def _model(shards: list[_Shard], study: Study, model: str) -> ModelPlan:
         assistant_turns=sum((shard.assistant for shard in shards), Tokens()),
         user_turns=sum((shard.user for shard in shards), Tokens()),
         gpus=gpus,
-        seconds=sum(each) if resources else None,
-        longest_job_seconds=max(each) if resources else None,
-        accelerator_hours=0.0 if served else gpus * sum(each) / 3600 if resources else None,
+        seconds=sum(each) + training if resources else None,
+        longest_job_seconds=max(*each, training) if resources else None,
+        accelerator_hours=0.0
+        if served
+        else (gpus * sum(each) + training_cards * training) / 3600
+        if resources
+        else None,
         notes=tuple(notes),
     )
 
@@ -367,7 +395,14 @@ def _basis(study: Study, known: Measured) -> tuple[list[str], list[str]]:
         "speed of the jobs that generate",
         "load time and tokens a second as models.*.resources says",
     )
-    others = [job for job in job_names(study) if job[0] not in GENERATION]
+    trainings = [job for job in job_names(study) if job[0] in TRAINING]
+    tell(
+        sum(job in known.jobs for job in trainings),
+        len(trainings),
+        "time of training",
+        f"seconds a step as models.*.posttrain.training says, and {TRAINING_SECONDS:g} s",
+    )
+    others = [job for job in job_names(study) if job[0] not in {*GENERATION, *TRAINING}]
     tell(
         sum(job in known.jobs for job in others),
         len(others),

@@ -12,6 +12,7 @@ from typing import Any
 from userturn import grid, layout
 from userturn.artefacts import canonical
 from userturn.config.judging import EmbeddedJudge, JudgeOffline
+from userturn.config.posttrain import Rl, Sft, flags
 from userturn.config.study import Study
 
 
@@ -58,12 +59,78 @@ def dataset(study: Study, dataset: str) -> str:
 
 def model(study: Study, model: str) -> str:
     """Spec of `userturn.stages.model` for a model of the grid."""
+    source = study.models[model].source
+    assert source is not None, "the rule stands for models with a source"
     return canonical(
         {
             "folder": layout.model_folder(model).as_posix(),
-            "source": study.models[model].source.model_dump(mode="json"),
+            "source": source.model_dump(mode="json"),
             "dtype": study.engine_of(model).dtype,
             **({} if study.needs_weights(model) else {"weights": False}),
+        }
+    )
+
+
+def _variant(study: Study, variant: str) -> Sft | Rl:
+    config = study.models[variant].posttrain
+    assert config is not None, "the rule stands for variants"
+    return config
+
+
+def posttrain_data(study: Study, variant: str) -> str:
+    """Spec of `userturn.stages.posttrain_data`."""
+    config = _variant(study, variant)
+    wanted = (
+        {"data", "loss_on"}
+        if isinstance(config, Sft)
+        else {"problems", "conversations", "ngram", "max_prompt_tokens", "reward_user_turn"}
+    )
+    return canonical(
+        {
+            "variant": variant,
+            "base": config.base,
+            "datasets": list(study.datasets),
+            "renderer": _renderer(study, variant),
+            "seed": study.seed,
+            config.method: config.model_dump(mode="json", include=wanted),
+        }
+    )
+
+
+def _training(study: Study, variant: str, lock_sha256: str) -> dict[str, Any]:
+    config = _variant(study, variant)
+    return {
+        "variant": variant,
+        "base": config.base,
+        "flags": flags(config, study.reported_judge),
+        "renderer": _renderer(study, variant),
+        "lora": config.lora.model_dump(mode="json"),
+        "training": config.training.model_dump(mode="json", exclude={"seconds_per_step"}),
+        "seed": study.seed,
+        "lock_sha256": lock_sha256,
+    }
+
+
+def posttrain(study: Study, variant: str, lock_sha256: str) -> str:
+    """Spec of `userturn.stages.posttrain`."""
+    return canonical(_training(study, variant, lock_sha256))
+
+
+def posttrain_rl(study: Study, variant: str, lock_sha256: str) -> str:
+    """Spec of `userturn.stages.posttrain_rl`."""
+    config = _variant(study, variant)
+    assert isinstance(config, Rl), "the rule stands for variants trained by reward"
+    judge = config.reward.judge
+    wanted = {"future_turns", "generations", "max_completion_tokens", "temperature", "beta", "vllm", "reward_user_turn"}
+    return canonical(
+        _training(study, variant, lock_sha256)
+        | config.model_dump(mode="json", include=wanted)
+        | {
+            "reward": config.reward.model_dump(mode="json", exclude={"allow_reported_judge"}),
+            "judge": study.judges[judge].model_dump(mode="json") if judge else None,
+            "user": config.user.model_dump(mode="json"),
+            "user_renderer": _renderer(study, config.user.model or config.base),
+            "max_model_len": study.engine_of(variant).max_model_len,
         }
     )
 

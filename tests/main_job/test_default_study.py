@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from userturn.artefacts import read_json, read_jsonl, sha256_text
 from userturn.config.load import load_study
 from userturn.config.perturbations import CONTROLS
 from userturn.config.study import Study
+from userturn.report.chunks import unpacked
+from userturn.report.figures import value_text
 
 pytestmark = pytest.mark.main_job
 
@@ -134,5 +138,28 @@ def test_the_page_opens_from_disk(root: Path, study: Study) -> None:
         browser.close()
     assert said == []
     assert asked == [(root / layout.REPORT).as_uri()] * 2
-    shown = set(re.findall(r'data-number-id="([^"]+)"', (root / layout.REPORT).read_text("utf-8")))
-    assert shown == {json.loads(line)["id"] for line in layout.NUMBERS.read_text().splitlines()}
+    html = (root / layout.REPORT).read_text("utf-8")
+    known = {row["id"]: value_text(row) for row in read_jsonl(layout.NUMBERS)}
+    assert set(re.findall(r'data-number-id="([^"]+)"', html)) == set(known)
+    shown = re.findall(r'data-number-id="([^"]+)"><span class="v" data-field="value">([^<]+)</span>', html)
+    assert {number_id for number_id, _ in shown} == set(known)
+    assert all(unescape(text) == known[number_id] for number_id, text in shown)
+    assert len(html.encode()) < 6e6
+
+
+def test_the_page_holds_every_user_turn_and_its_table_every_number(study: Study) -> None:
+    html = layout.REPORT.read_text("utf-8")
+    stored = {
+        name: json.loads(found[1])
+        for name in ("catalogue", "chunks")
+        if (found := re.search(f'<script type="application/json" id="{name}">(.*?)</script>', html))
+    }
+    for cell, entry in zip(grid.cells(study), stored["catalogue"]["cells"], strict=True):
+        rows = [row for name, _ in entry["chunks"] for row in unpacked(stored["chunks"][name])]
+        assert entry["key"] == cell.key
+        turns = read_jsonl(cell.user_turns)
+        assert [row[:3] for row in rows] == [[turn["item"], turn["sample"], turn["text"]] for turn in turns]
+        labels = [row["label"] or "unscored" for row in read_jsonl(cell.judgements(study.reported_judge))]
+        assert [row[5][0][0] for row in rows] == labels
+    table = csv.DictReader(layout.NUMBERS_TABLE.read_text("utf-8").splitlines())
+    assert [row["id"] for row in table] == [row["id"] for row in read_jsonl(layout.NUMBERS)]

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from report_fixture import HOSTILE, ITEMS, LONG, build, facts, number, numbers, study, transcripts
+from report_fixture import HOSTILE, ITEMS, LONG, build, facts, number, numbers, odd_numbers, study, transcripts
 from userturn.report import plots
 from userturn.report.build import ASSETS, SCRIPTS, STYLES, page_script
 from userturn.report.choices import choices, published
@@ -501,6 +501,24 @@ def test_odd_rates_read_well(row: dict[str, Any], text: str) -> None:
 
 
 def test_figures_say_where_nothing_is_defined() -> None:
-    assert "not defined" in plots.forest([plots.ForestRow("r", (), undefined=True)], 0.2, "l", "a")
-    assert "not defined" in plots.curve([[]], 0.3, "l", "x", "y", gaps=[0.0, 1.0])
+    assert "not defined" in plots.forest([plots.ForestRow("r", (), undefined=(1,))], 0.2, "l", "a")
+    assert "not defined" in plots.curve([[]], 0.3, "l", "x", "y", gaps=[(0.0, 0), (1.0, 1)])
     assert "no user turns" in plots.stacked([plots.BarRow("g", "T 0", ())], "l")
+
+
+def test_a_study_of_odd_numbers_is_a_whole_page(tmp_path: Path) -> None:
+    html = build(tmp_path, numbers=odd_numbers())
+    page = Page(html)
+    raw = {text for _, text in page.raw}
+    text = " ".join("".join(text for text in page.text if text not in raw).split())
+    for words in (
+        "0.000 upper limit 0.062 0 of 48",
+        "1.000 lower limit 0.926 48 of 48",
+        "1.000 lower limit 0.050 1 of 1",
+        "not defined: no row was scored",
+        "not defined: no shared item",
+        "not defined: the baseline has no positive",
+    ):
+        assert words in text, words
+    assert not re.search(r"\b(None|nan|NaN|undefined)\b", text)
+    assert html.count('class="plot"') > 8

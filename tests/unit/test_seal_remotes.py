@@ -15,7 +15,7 @@ import pytest
 from sealed_fixture import CONFIG, contents, make_study
 from userturn.provenance import dvc
 from userturn.provenance.restore import restore
-from userturn.provenance.seal import push, seal
+from userturn.provenance.seal import TO_COMMIT, push, seal
 
 
 @pytest.fixture
@@ -76,10 +76,9 @@ def test_a_study_goes_to_a_server_and_comes_back(
     (study_folder / dvc.CONFIG).write_text(config.replace("127.0.0.1:1", server.removeprefix("http://")))
     assert seal(study_folder, study, [CONFIG]).unchanged
     push(study_folder, "s3")
-    for path in (*dvc.SETTINGS, *study_folder.glob("*.dvc"), CONFIG, Path("envs/workflow.lock")):
-        target = folder / (path.relative_to(study_folder) if path.is_absolute() else path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes((study_folder / path).read_bytes())
+    for path in (*TO_COMMIT, CONFIG, Path("envs/workflow.lock")):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes((study_folder / path).read_bytes())
     dvc.prepare(folder)
     give_credentials(folder)
     restore(folder, remote="s3")

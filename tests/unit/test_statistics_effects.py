@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 
 from userturn.statistics import (
     Estimate,
@@ -312,3 +313,14 @@ def test_adjustment_never_lowers_and_keeps_order(p_values: list[float]) -> None:
     for raw, a, b in zip(p_values, strict, loose, strict=True):
         assert a is not None and b is not None
         assert raw <= b + 1e-12 and b <= a + 1e-12 <= 1 + 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 1e-12, 0.001, 0.01, 0.02, 0.04, 0.3, 0.9, 1.0]) | st.floats(0, 1), min_size=1)
+)
+def test_adjustments_are_those_of_statsmodels(p_values: list[float]) -> None:
+    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), rel=1e-12)
+    assert benjamini_hochberg(p_values) == pytest.approx(
+        multipletests(p_values, method="fdr_bh")[1].tolist(), rel=1e-12
+    )

@@ -29,6 +29,9 @@ KINDS: Mapping[Kind, str] = {
 FLOW = (
     "dataset",
     "model",
+    "posttrain_data",
+    "posttrain",
+    "posttrain_rl",
     "judge_model",
     "assistant_turns",
     "scores",

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from userturn.config.judging import EmbeddedJudge, LlmJudge
+from userturn.config.posttrain import sources as training_sources
 from userturn.config.study import Study
 from userturn.exclusions import LedgerError, read_ledger
 from userturn.sources import HubSource, Source, SourceCache, SourceError, check_cached
@@ -136,7 +137,10 @@ def _resolve(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
 
 def named_sources(study: Study) -> dict[str, Source]:
     """Every source of a study by its key."""
-    named = {f"models.{n}.source": m.source for n, m in study.models.items()}
+    named = {f"models.{n}.source": m.source for n, m in study.models.items() if m.source is not None}
+    for name, model in study.models.items():
+        if model.posttrain is not None:
+            named |= {f"models.{name}.posttrain.{key}": one for key, one in training_sources(model.posttrain).items()}
     named |= {f"datasets.{n}.source": d.source for n, d in study.datasets.items()}
     for name, judge in study.judges.items():
         if judge.weights is not None:

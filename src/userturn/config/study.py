@@ -11,6 +11,8 @@ from userturn.config.engine import EngineConfig
 from userturn.config.judging import JudgeConfig, JudgeOffline, LlmJudge
 from userturn.config.likelihood import Likelihood
 from userturn.config.perturbations import CONTROLS, Perturbation
+from userturn.config.posttrain import PosttrainConfig
+from userturn.config.posttrain_checks import check_posttrain
 from userturn.config.resources import EngineOverride, Resources
 from userturn.config.sampling import Decoding, Sampling, SamplingAt, Temperature
 from userturn.config.section import Name, Section
@@ -22,8 +24,11 @@ from userturn.sources.config import Source
 class ModelConfig(Section):
     """One model of the grid."""
 
-    source: Source
-    """Where the weights come from; behind an endpoint only the tokenizer and the chat template do."""
+    source: Source | None = None
+    """Where the weights come from; behind an endpoint only the tokenizer and the chat template do. null for a variant
+    that the study itself trains."""
+    posttrain: PosttrainConfig | None = None
+    """How the study trains this variant from another of its models; null where the weights have a `source`."""
     endpoint: ModelEndpoint | None = None
     """A completions endpoint that serves the model; null loads it here."""
     prefix: Literal["stripped", "retained"] | None = None
@@ -41,6 +46,10 @@ class ModelConfig(Section):
 
     @model_validator(mode="after")
     def _nothing_moot(self) -> Self:
+        if (self.source is None) == (self.posttrain is None):
+            raise ValueError("give either `source` (where the weights come from) or `posttrain` (how they are trained)")
+        if self.endpoint is not None and self.posttrain is not None:
+            raise ValueError("endpoint: a variant that is trained here is loaded here; allowed: null")
         if self.endpoint is None:
             return self
         moot = sorted(set(self.engine.model_dump(exclude_none=True)) - {"max_model_len"})
@@ -231,6 +240,7 @@ class Study(Section):
                 f"datasets: {', '.join(folders)}: a source of kind 'folder' is a model; items come from 'hub', 'wheel' "
                 "or 'file'"
             )
+        check_posttrain(self)
         served = [n for n, m in self.models.items() if m.endpoint is not None]
         if served and self.engine.name == "simulated":
             raise ValueError(

@@ -16,9 +16,8 @@ from statistics import NormalDist
 
 from userturn.config.engine import EngineConfig, SimulatedTexts
 from userturn.engine.interface import Completion, EngineError, Forced, Request, SamplingParameters
-from userturn.judges.labels import GENUINE, LABELS, Label
 from userturn.seeds import derive
-from userturn.simulation.texts import OPENERS, compose
+from userturn.simulation.texts import GENUINE, OPENERS, compose
 
 #: Standard deviation of the logarithm of a length.
 _SPREAD = 0.6
@@ -32,7 +31,7 @@ _USUAL_PROMPT = 300
 _ITEM_TOKENS = 80
 #: The words of a text that ends by itself, besides filling: marker, opener, ending.
 _SHORTEST = 10
-_REST: tuple[Label, ...] = tuple(label for label in LABELS if label != GENUINE)
+_REST = tuple(label for label in OPENERS if label != GENUINE)
 _NORMAL = NormalDist()
 
 

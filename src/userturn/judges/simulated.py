@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from userturn import code
 from userturn.config.judging import SimulatedJudge as Config
@@ -10,6 +10,7 @@ from userturn.judges.labels import GENUINE, LABELS, Judgement, Label, Turn
 from userturn.seeds import derive
 from userturn.simulation.texts import label_of
 
+_LABELS: Mapping[str | None, Label] = {label: label for label in LABELS}
 _RATIONALE = "SIMULATED: made up by a program, of no meaning."
 
 
@@ -46,7 +47,7 @@ class SimulatedJudge:
 
 def _label(turn: Turn) -> Label:
     """The label that a text was written for, or what a look at it suggests."""
-    written_for = label_of(turn.text)
+    written_for = _LABELS.get(label_of(turn.text))
     if written_for is not None:
         return written_for
     if not turn.text.strip():

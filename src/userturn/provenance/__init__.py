@@ -2,7 +2,7 @@
 
 Modules: `record` (what a seal holds), `digests` (digests remembered between seals), `jobs` (Snakemake's records),
 `dvc` (the program, its settings), `seal`, `restore`, `verify`, `difference` (what differs first, and by how much),
-`sealed_rows` (sealed files read from DVC's cache).
+`contents` (sealed files read from DVC's cache).
 """
 
 

@@ -104,7 +104,9 @@ class Auditor:
         self._pool = ThreadPoolExecutor(2)
         self._digests: dict[str, Future[tuple[str | None, int]]] = {}
         self._code = _code_beside({job.manifest.stage for job in self.lineage.jobs()}) if code else None
+        self._report = ""
         self._code_found: dict[str, str] | None = None
+        self._origins: dict[str, Mapping[str, Any]] = {}
         self.sealed = read_record(root / RECORD) if (root / RECORD).is_file() else None
 
     def audit(self, wanted: str) -> Audit:
@@ -128,7 +130,7 @@ class Auditor:
         files = [self._file(link) for link in links]
         faults += [f"{file.path}: {fault}" for file in files for fault in file.faults]
         jobs = list({link.job.path: link.job for link in links if link.job is not None}.values())
-        sources = list(_sources(jobs))
+        sources = list(self._sources(jobs))
         faults += [f"{source['what']}: {source['fault']}" for source in sources if source.get("fault")]
         code = self._code_now(jobs)
         notes = [f"the code of {name} here is not the code that ran" for name, same in code.items() if not same]
@@ -219,9 +221,24 @@ class Auditor:
     def _page(self, row: Row) -> tuple[int, list[str]]:
         from userturn.provenance.shown import wrongly_shown
 
-        if not self._there(layout.REPORT.as_posix()):
+        path = self.root / layout.REPORT
+        if not path.is_file():
             return 0, []
-        return wrongly_shown(self.root / layout.REPORT, row)
+        self._report = self._report or path.read_text("utf-8", errors="replace")
+        found, wrong = wrongly_shown(self._report, row)
+        return found, [f"{layout.REPORT}: {fault}" for fault in wrong]
+
+    def _sources(self, jobs: Sequence[Job]) -> Iterator[Mapping[str, Any]]:
+        """The pinned origins that a chain ends in."""
+        seen: set[str] = set()
+        for job in jobs:
+            for source in _pinned(job.manifest.spec):
+                key = json.dumps(source, sort_keys=True)
+                if key not in seen:
+                    seen.add(key)
+                    if key not in self._origins:
+                        self._origins[key] = _looked_up(source)
+                    yield {**self._origins[key], "used_by": job.name}
 
     def _code_now(self, jobs: Sequence[Job]) -> dict[str, bool]:
         if self._code is None:
@@ -263,27 +280,20 @@ def _dirty(job: Job) -> bool:
     return git is not None and git.dirty
 
 
-def _sources(jobs: Sequence[Job]) -> Iterator[Mapping[str, Any]]:
-    """The pinned origins that a chain ends in, each hashed again where it is at hand."""
+def _looked_up(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pinned origin, hashed again where it is at hand."""
     from userturn.sources.cache import SourceCache
 
-    cache = SourceCache.default()
-    seen: set[str] = set()
-    for job in jobs:
-        for source in _pinned(job.manifest.spec):
-            key = json.dumps(source, sort_keys=True)
-            if key in seen:
-                continue
-            seen.add(key)
-            pin = source.get("sha256") or source.get("revision")
-            file = Path(source["path"]) if source["kind"] == "file" else cache.find(source.get("sha256") or "-")
-            found: dict[str, Any] = {"what": _named(source), "pin": pin, "used_by": job.name, "at_hand": False}
-            if source["kind"] in ("file", "wheel") and file is not None and file.is_file():
-                digest = sha256_file(file)
-                found["at_hand"] = True
-                if digest != pin:
-                    found["fault"] = f"is {digest[:16]}…, but {str(pin)[:16]}… is pinned"
-            yield found
+    pin = source.get("sha256") or source.get("revision")
+    cached = SourceCache.default().find(source.get("sha256") or "-")
+    file = Path(source["path"]) if source["kind"] == "file" else cached
+    found: dict[str, Any] = {"what": _named(source), "pin": pin, "at_hand": False}
+    if source["kind"] in ("file", "wheel") and file is not None and file.is_file():
+        digest = sha256_file(file)
+        found["at_hand"] = True
+        if digest != pin:
+            found["fault"] = f"is {digest[:16]}…, but {str(pin)[:16]}… is pinned"
+    return found
 
 
 def _pinned(value: object) -> Iterator[Mapping[str, Any]]:

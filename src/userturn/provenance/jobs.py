@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
+import os
 import tarfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +24,15 @@ from userturn.provenance import ProvenanceError
 def unfinished(root: Path) -> list[str]:
     """Files whose job was killed, or is running."""
     return sorted(path for path, _ in _named(root / layout.UNFINISHED_JOBS))
+
+
+def fingerprint(root: Path) -> str:
+    """Tells, without reading them, whether any of Snakemake's records has been written since."""
+    stamps = []
+    for path, file in _named(root / layout.JOB_RECORDS):
+        status = file.stat()
+        stamps.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    return hashlib.sha256(json.dumps(sorted(stamps)).encode()).hexdigest()
 
 
 def pack(root: Path, stream: BinaryIO) -> int:
@@ -118,9 +129,13 @@ def _open(archive: Path) -> tarfile.TarFile:
 
 def _named(folder: Path) -> Iterator[tuple[str, Path]]:
     """Records with the path that each is about."""
-    for file in folder.rglob("*"):
-        if file.is_file() and (path := _path_of(file.relative_to(folder))) is not None:
-            yield path, file
+    for top, _, names in os.walk(folder):
+        inside = Path(top)
+        before = inside.relative_to(folder)
+        for name in names:
+            path = _path_of(before / name)
+            if path is not None:
+                yield path, inside / name
 
 
 def _path_of(record: Path) -> str | None:

@@ -94,11 +94,12 @@ def artefacts(root: Path) -> list[str]:
         if (root / top).is_symlink():
             raise ProvenanceError(f"{top} is a symbolic link: DVC tracks folders, not links; move the folder here")
         for folder, folders, files in os.walk(root / top):
+            inside = Path(folder).relative_to(root).as_posix()
             for name in folders + files:
-                if (Path(folder) / name).is_symlink():
-                    link = (Path(folder) / name).relative_to(root)
+                if os.path.islink(os.path.join(folder, name)):  # noqa: PTH114, PTH118 - twice as fast, of thousands
+                    link = f"{inside}/{name}"
                     raise ProvenanceError(f"{link} is a symbolic link: DVC tracks files, not links; copy the file here")
-            found += [(Path(folder) / name).relative_to(root).as_posix() for name in files if not _half_written(name)]
+            found += [f"{inside}/{name}" for name in files if not _half_written(name)]
     for path in found:
         try:
             path.encode("utf-8")

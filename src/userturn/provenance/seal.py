@@ -7,6 +7,7 @@ by itself: a push that failed is tried again by calling again.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from userturn import grid, layout
-from userturn.artefacts import ArtefactError, read_json, write_bytes, write_json
+from userturn.artefacts import ArtefactError, canonical, read_json, write_bytes, write_json
 from userturn.files import PUBLIC_FOLDER_MODE, sha256_file, temporary_folder
 from userturn.provenance import ProvenanceError, dvc, jobs
 from userturn.provenance.digests import RememberedDigests
@@ -215,12 +216,24 @@ def push(root: Path, remote: str | None = None) -> None:
 
 def _replace(root: Path, study: Study, config_files: Sequence[Path], entries: Mapping[str, Entry]) -> float | None:
     """Puts new pointers and a new ``sealed/`` in place; seconds in DVC, or None where the old ones say the same."""
+    record, description = (
+        record_bytes(entries.values()),
+        (canonical(describe(root, study, config_files)) + "\n").encode("utf-8"),
+    )
+    now = [hashlib.sha256(data).hexdigest() for data in (record, description)]
+    if _noted(root) == _state(root) and now == [sha256_file(root / path) for path in (RECORD, DESCRIPTION)]:
+        return None
     with temporary_folder(root / layout.STATE, "sealed") as made:
-        write_bytes(made / RECORD.name, record_bytes(entries.values()))
-        write_json(made / DESCRIPTION.name, describe(root, study, config_files))
+        write_bytes(made / RECORD.name, record)
+        write_bytes(made / DESCRIPTION.name, description)
         with (made / METADATA.name).open("wb") as stream:
             jobs.pack(root, stream)
-        if _digests(root / layout.SEALED) == _digests(made) and _noted(root) == _digests(root / layout.SEALED, root):
+        noted = _noted(root) or {}
+        if (
+            _digests(made) == _digests(root / layout.SEALED)
+            and _digests(root / layout.SEALED, root).items() <= noted.items()
+        ):
+            note(root)  # Snakemake's records were touched, or copied: their contents are what was sealed
             return None
         started = time.monotonic()
         with _undoable(root):
@@ -233,14 +246,19 @@ def _replace(root: Path, study: Study, config_files: Sequence[Path], entries: Ma
 
 def note(root: Path) -> None:
     """Notes that pointers and ``sealed/`` belong together, so that the next seal need not ask DVC."""
-    write_json(root / _NOTE, _digests(root / layout.SEALED, root))
+    write_json(root / _NOTE, _state(root))
 
 
-def _noted(root: Path) -> Any:
+def _state(root: Path) -> dict[str, str | None]:
+    return {**_digests(root / layout.SEALED, root), "job_records": jobs.fingerprint(root)}
+
+
+def _noted(root: Path) -> dict[str, str | None] | None:
     try:
-        return read_json(root / _NOTE)
+        found: Any = read_json(root / _NOTE)
     except ArtefactError:
         return None  # no seal has ended here
+    return found if isinstance(found, dict) else None
 
 
 def _digests(sealed: Path, root: Path | None = None) -> dict[str, str | None]:

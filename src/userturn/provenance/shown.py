@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from html.parser import HTMLParser
-from pathlib import Path
 
 from userturn.artefacts import Row
 from userturn.report import figures
@@ -59,11 +58,11 @@ def fields(page: str, number_id: str) -> Iterator[tuple[str, str]]:
         start = page.find(mark, start + len(mark))
 
 
-def wrongly_shown(page: Path, row: Row) -> tuple[int, list[str]]:
+def wrongly_shown(page: str, row: Row) -> tuple[int, list[str]]:
     """Compares what a page shows of a number with its row.
 
     Args:
-        page: the report.
+        page: the report's HTML.
         row: of ``numbers.jsonl``, or recomputed.
 
     Returns:
@@ -76,9 +75,9 @@ def wrongly_shown(page: Path, row: Row) -> tuple[int, list[str]]:
         "p_value": figures.p_text(row["p_value"]),
         "p_adjusted": figures.p_text(row["p_adjusted"]),
     }
-    found = list(fields(page.read_text("utf-8"), row["id"]))
+    found = list(fields(page, row["id"]))
     wrong = [
-        f"{page.name} shows {name} {text!r}, the number is {right[name]!r}"
+        f"shows {name} {text!r}, the number is {right[name]!r}"
         for name, text in found
         if name in right and text.strip() != right[name]
     ]

@@ -8,9 +8,22 @@ from typing import Any, Literal
 
 from userturn.report.data import Numbers, Row
 from userturn.report.figures import number
+from userturn.report.inert import plain
 from userturn.report.quantities import quantity_of
 from userturn.report.sections import View, words
-from userturn.report.transcripts import flat
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """A nested mapping as (dotted key, text), in its own order; nulls and empty values are left out."""
+    found: list[tuple[str, str]] = []
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, Mapping):
+            found += flat(inner, f"{name}.")
+        elif inner is not None and inner not in ("", [], ()):
+            found.append((name, plain(inner)))
+    return found
+
 
 FactGroup = Literal["models", "datasets", "judges"]
 

@@ -64,7 +64,11 @@ def effects(study: Mapping[str, Any], numbers: Numbers, *, contrasts: bool = Fal
                 plots.ForestRow(
                     words(name),
                     tuple(dots[dataset, name, t] for t in temperatures if (dataset, name, t) in dots),
-                    any(one["name"] == name and one["row"] and not defined(one["row"]) for one in datasets[dataset]),
+                    tuple(
+                        temperatures.index(one["temperature"])
+                        for one in datasets[dataset]
+                        if one["name"] == name and one["row"] is not None and not defined(one["row"])
+                    ),
                 )
                 for name in names
             ]

@@ -44,11 +44,11 @@ class Dot:
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A labelled row of a forest plot with one dot a series; ``undefined``: some number of the row has no value."""
+    """A labelled row of a forest plot with one dot a series; ``undefined``: series whose number has no value."""
 
     label: str
     dots: tuple[Dot, ...]
-    undefined: bool = False
+    undefined: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,10 @@ def _svg(height: float, label: str, description: str, body: Markup) -> Markup:
     )
 
 
+def _coloured(series: int, body: Markup) -> Markup:
+    return Markup('<g class="{}">{}</g>').format(series_class(series), body)
+
+
 def _group(number_id: str, colour: str, body: Markup) -> Markup:
     return Markup('<g class="{}" data-number-id="{}">{}</g>').format(colour, number_id, body)
 
@@ -193,12 +197,15 @@ def forest(rows: Sequence[ForestRow], limit: float, label: str, axis: str) -> Ma
     scale = _Scale(-limit, limit, left, WIDTH - 14)
     body, y = Markup(""), float(top)
     for row in rows:
-        height = gap * max(len(row.dots), 1) + 12
+        slots = sorted([*row.undefined, *(dot.series for dot in row.dots)])
+        height = gap * max(len(slots), 1) + 12
         body += _text(left - 10, y + height / 2 + 4, row.label, "label end")
-        if row.undefined:
-            body += _text(WIDTH - 4, y + height / 2 + 4, "not defined", "tick end")
-        for index, dot in enumerate(row.dots):
-            at = y + height / 2 + (index - (len(row.dots) - 1) / 2) * gap
+        middle = y + height / 2 - (len(slots) - 1) / 2 * gap
+        for series in row.undefined:
+            at = middle + slots.index(series) * gap + 4
+            body += _coloured(series, _text(scale(0) + 6, at, "not defined", "gap"))
+        for dot in row.dots:
+            at = middle + slots.index(dot.series) * gap
             body += _group(
                 dot.number_id,
                 series_class(dot.series),
@@ -221,7 +228,7 @@ def curve(
     label: str,
     x_name: str,
     y_name: str,
-    gaps: Sequence[float] = (),
+    gaps: Sequence[tuple[float, int]] = (),
 ) -> Markup:
     """Rates along a quantity, one line a series; each point is (x, dot).
 
@@ -231,17 +238,18 @@ def curve(
         label: what a screen reader says.
         x_name: name of the x axis.
         y_name: name of the y axis.
-        gaps: places on the x axis at which a rate is not defined.
+        gaps: (x, series) where a rate is not defined.
     """
     left, top, bottom = 44, 24, 176
-    xs = sorted({x for line in lines for x, _ in line} | set(gaps))
+    xs = sorted({x for line in lines for x, _ in line} | {x for x, _ in gaps})
     x_scale = _Scale(xs[0], xs[-1] if xs[-1] > xs[0] else xs[0] + 1, left + 22, WIDTH - 26)
     y_scale = _Scale(0.0, limit, bottom, top)
     body = _y_axis(y_scale, left, WIDTH - 8, y_name)
     for x in xs:
         body += _text(x_scale(x), bottom + 18, _tick_text(x), "tick middle")
-    for x in gaps:
-        body += _text(x_scale(x), top + 12, "not defined", "tick middle")
+    for place, (x, series) in enumerate(gaps):
+        above = sum(other == x for other, _ in gaps[:place])
+        body += _coloured(series, _text(x_scale(x), top + 12 * (above + 1), "not defined", "gap middle"))
     body += _text((left + WIDTH) / 2, bottom + 34, x_name, "name middle")
     for index, line in enumerate(lines):
         # lines side by side, so that intervals of several models do not cover each other

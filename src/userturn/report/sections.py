@@ -137,15 +137,16 @@ def accuracy_against_followup(study: Mapping[str, Any], numbers: Numbers) -> Vie
 def temperature_curves(study: Mapping[str, Any], numbers: Numbers) -> View:
     """One panel a dataset, one line a model, on the baseline."""
     models, temperatures = list(study["models"]), _baseline_temperatures(study)
-    panels: list[tuple[str, list[list[tuple[float, plots.Dot]]], list[float]]] = []
+    panels: list[tuple[str, list[list[tuple[float, plots.Dot]]], list[tuple[float, int]]]] = []
     for dataset in study["datasets"]:
-        lines, gaps = [], set()
+        lines: list[list[tuple[float, plots.Dot]]] = []
+        gaps: list[tuple[float, int]] = []
         for m, model in enumerate(models):
             rows = [(t, numbers.get("followup_rate", model, dataset, "baseline", t)) for t in temperatures]
             lines.append([(t, dot(row, m)) for t, row in rows if row is not None and defined(row)])
-            gaps |= {t for t, row in rows if row is not None and not defined(row)}
+            gaps += [(t, m) for t, row in rows if row is not None and not defined(row)]
         if len(temperatures) > 1 and any(lines):
-            panels.append((dataset, lines, sorted(gaps)))
+            panels.append((dataset, lines, gaps))
     limit = plots.rate_limit(max(ends(one for _, lines, _ in panels for line in lines for _, one in line), default=1.0))
     return {
         "panels": [

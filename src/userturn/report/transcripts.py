@@ -32,18 +32,6 @@ COUNTED: tuple[str, ...] = (*LABELS, "unscored")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A nested mapping as (dotted key, text), in its own order; nulls and empty values are left out."""
-    found: list[tuple[str, str]] = []
-    for key, inner in value.items():
-        name = f"{prefix}{key}"
-        if isinstance(inner, Mapping):
-            found += flat(inner, f"{name}.")
-        elif inner is not None and inner not in ("", [], ()):
-            found.append((name, plain(inner)))
-    return found
-
-
 @lru_cache(maxsize=200_000)
 def word_hash(word: str) -> int:
     """CRC-32 of a word's UTF-8 bytes, as the page's script computes it."""
@@ -74,6 +62,11 @@ class Words:
         hashes = {word_hash(word) for word in words} | {word_hash(f"item {item}") for item in items}
         self._pieces.append(piece)
         self._hashes.append(np.fromiter(hashes, dtype=np.uint32, count=len(hashes)))
+
+    def extend(self, other: Words) -> None:
+        """Takes over what another part of the study noted."""
+        self._pieces += other._pieces
+        self._hashes += other._hashes
 
     def write(self, chunks: Chunks) -> dict[str, Any]:
         """Adds the index to the pieces; returns what the page needs to use it: numbered pieces and bucket files."""
@@ -113,7 +106,7 @@ def add_contexts(rows: Sequence[Row], chunks: Chunks, *, shown: bool) -> tuple[l
                         row["item"]: [
                             row["prompt"],
                             [[m["role"], m["content"]] for m in row["messages"]],
-                            flat(row["changes"]),
+                            row["changes"],
                         ]
                         for row in part
                     }
@@ -168,7 +161,7 @@ def _judgement(row: Row | None) -> list[Any] | None:
     if row is None:
         return None
     label = row["label"] if row["state"] == "scored" else "unscored"
-    return [label, row["rationale"] or "", flat(row["evidence"] or {})]
+    return [label, row["rationale"] or "", row["evidence"] or {}]
 
 
 def add_scores(rows: Iterable[Row], chunks: Chunks, *, shown: bool) -> str:

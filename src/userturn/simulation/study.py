@@ -15,9 +15,8 @@ from userturn.artefacts import Row, jsonl_bytes
 from userturn.config.default_study import DEFAULT_STUDY
 from userturn.config.study import Study
 from userturn.datasets import READERS
-from userturn.judges.labels import GENUINE
 from userturn.seeds import derive
-from userturn.simulation.texts import OPENERS, compose
+from userturn.simulation.texts import GENUINE, OPENERS, compose
 
 _HEADER = """\
 # SIMULATED: the grid of {name} with texts, items and labels that a program makes up, to see how a study of this size
@@ -38,7 +37,7 @@ _RESOURCES = {
 }
 #: Keys of a model that suit its own template or cards.
 _OF_REAL_MODELS = frozenset(
-    {"source", "endpoint", "thinking", "template_kwargs", "extra_stop_token_ids", "engine", "resources"}
+    {"source", "posttrain", "endpoint", "thinking", "template_kwargs", "extra_stop_token_ids", "engine", "resources"}
 )
 
 
@@ -125,7 +124,7 @@ class _Plain(yaml.SafeDumper):
 def _items(dataset: str, n: int, *, scored: bool) -> Iterator[Row]:
     """Rows for the reader `own`: questions with a number as the answer, or open ones, half of them with a follow-up."""
     for index in range(n):
-        drawn = derive(0, "simulated item", dataset, index, bits=1024 // 2).to_bytes(64, "big")
+        drawn = derive(0, "simulated item", dataset, index, bits=512).to_bytes(64, "big")
         question = compose("please tell me about the", drawn[: 24 + drawn[63] % 32], "today?", 100)
         row: Row = {"id": f"{index:04d}", "messages": [{"role": "user", "content": question}]}
         if scored:

@@ -54,6 +54,13 @@ const visible = (text, { markers = false } = {}) => {
 const pairs = (entries) => make("dl", { class: "facts-of" },
   entries.flatMap(([name, value]) => [make("dt", {}, visibleText(name)), make("dd", {}, visibleText(value))]));
 
+// A nested value as pairs of dotted name and text; what is empty is left out.
+const flat = (value, prefix = "") => Object.entries(value).flatMap(([key, inner]) => {
+  if (inner === null || inner === "" || (Array.isArray(inner) && !inner.length)) return [];
+  if (typeof inner === "object" && !Array.isArray(inner)) return flat(inner, `${prefix}${key}.`);
+  return [[prefix + key, typeof inner === "string" ? inner : JSON.stringify(inner)]];
+});
+
 const copyable = (command) => {
   const code = make("code", {}, command);
   const copy = button("Copy", async () => {

@@ -32,7 +32,8 @@ const judgements = (row) => make("ul", { class: "judges" }, row[5].map((given, p
   if (!given) return make("li", {}, make("strong", {}, judge), `${reported}: did not label this turn`);
   const [label, rationale, evidence] = given;
   const line = make("li", {}, make("strong", {}, judge), `${reported}: `, chip(label), " ", rationale ? visible(rationale) : "");
-  if (evidence.length) line.append(make("details", {}, make("summary", {}, "Evidence"), pairs(evidence)));
+  const told = flat(evidence);
+  if (told.length) line.append(make("details", {}, make("summary", {}, "Evidence"), pairs(told)));
   return line;
 }));
 
@@ -55,7 +56,8 @@ const turnBody = async (cell, row, { alone = false } = {}) => {
   const context = hidden ? null : await contextOf(cell, row);
   if (context) {
     const [, messages, changes] = context;
-    if (changes.length) body.push(make("p", { class: "small" }, "What the perturbation did:"), pairs(changes));
+    const done = flat(changes);
+    if (done.length) body.push(make("p", { class: "small" }, "What the perturbation did:"), pairs(done));
     body.push(...messages.map(([role, content]) => message(role, content)));
   }
   if (!hidden) body.push(message(`user, ${row[3] === "control" ? "given" : "written by the model"} (ended by: ${row[3]})`, row[2], "generated"));
