@@ -4,7 +4,7 @@
 
 Run in a checkout that is set up. In scratch folders, for each size: `userturn plan`, `snakemake -n` of a
 study that has yet to run, and `snakemake -n` of a finished one. The finished one is a stand-in: every output that the
-plan names is there, empty, and known to Snakemake (`--touch`); nothing is generated. Prints, of the quickest repeat,
+plan names is there, empty, and known to Snakemake (`--touch --forceall`); nothing is generated. Prints, of the quickest repeat,
 wall-clock and processor seconds and peak memory, and how the processor seconds grow.
 """
 
@@ -88,7 +88,7 @@ def finish(folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             # an output without an ending is a folder
             (folder / name).touch() if Path(name).suffix else (folder / name).mkdir()
-    measured(snakemake(folder, "--touch", "--cores", "1", "--quiet", "all"), folder)
+    measured(snakemake(folder, "--touch", "--forceall", "--cores", "1", "--quiet", "all"), folder)
 
 
 def main() -> int:
