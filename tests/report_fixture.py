@@ -315,6 +315,15 @@ def facts() -> dict[str, Any]:
         },
         "judges": {"provisional": {"version": "1", "provisional": True}},
         "engine": {"name": "vllm", "dtype": "float32"},
+        "exclusions": [
+            {
+                "dataset": DATASETS[0],
+                "item": "<i>one",
+                "reason": "<b>wrong reference",
+                "by": "a reviewer",
+                "date": "2026-11-30",
+            }
+        ],
         "lock": {"engine-cpu": "cd" * 32},
         "code": {"report": "0123456789abcdef"},
     }

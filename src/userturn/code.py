@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from userturn.files import atomic_file
 
 PACKAGE = "userturn"
 _ROOT = Path(__file__).resolve().parent
@@ -72,17 +77,64 @@ def _imported(nodes: list[ast.Import | ast.ImportFrom], module: str, is_package:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
+class _Known:
+    """What was found in files before, by their content: every job parses the Snakefile, and asks for all of it.
+
+    The file may be deleted at any time; an entry that is not what this program writes is not used.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._new = False
+        self._found: dict[str, list[Any]] = {}
+        with suppress(OSError, ValueError):
+            kept = json.loads(file.read_text("utf-8"))
+            self._found = kept if isinstance(kept, dict) else {}
+
+    def of(self, module: str, file: Path) -> tuple[str, tuple[str, ...]]:
+        """Digest of a module's code, and the names that it imports of the package."""
+        content = file.read_bytes()
+        key = hashlib.sha256(f"{_READER} {module} {file.name}\n".encode() + content).hexdigest()
+        match self._found.get(key):
+            case [str(digest), [*names]] if all(isinstance(name, str) for name in names):
+                return digest, tuple(names)
+        found = _parsed(module, content, file.name == "__init__.py")
+        self._found[key] = [found[0], list(found[1])]
+        self._new = True
+        return found
+
+    def save(self) -> None:
+        """Keeps what is new, where there is a study's folder to keep it in."""
+        if self._new and self._file.parent.is_dir():
+            self._new = False
+            with suppress(OSError), atomic_file(self._file) as stream:
+                stream.write(json.dumps(self._found).encode())
+
+
+#: Says how `_parsed` reads files; another number forgets what was kept.
+_READER = 1
+
+
+@cache
+def _known() -> _Known:
+    return _Known(Path(".userturn/code.json"))
+
+
+def _parsed(module: str, content: bytes, is_package: bool) -> tuple[str, tuple[str, ...]]:
+    parts: list[str] = []
+    imports: list[ast.Import | ast.ImportFrom] = []
+    _canonical(ast.parse(content), parts, imports)
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    found = {name for name in _imported(imports, module, is_package) if name.split(".")[0] == PACKAGE}
+    return digest, tuple(sorted(found))
+
+
 @cache
 def _read_module(module: str) -> tuple[str, tuple[str, ...]]:
     file = _module_file(module)
     assert file is not None
-    tree = ast.parse(file.read_bytes())
-    parts: list[str] = []
-    imports: list[ast.Import | ast.ImportFrom] = []
-    _canonical(tree, parts, imports)
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    found = {name for name in _imported(imports, module, file.name == "__init__.py") if name.split(".")[0] == PACKAGE}
-    return digest, tuple(sorted(name for name in found if _module_file(name) is not None))
+    digest, found = _known().of(module, file)
+    return digest, tuple(name for name in found if _module_file(name) is not None)
 
 
 def modules(module: str) -> dict[str, str]:
@@ -104,6 +156,7 @@ def modules(module: str) -> dict[str, str]:
             continue
         seen[name], imported = _read_module(name)
         waiting.extend(imported)
+    _known().save()
     return dict(sorted(seen.items()))
 
 

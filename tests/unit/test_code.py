@@ -81,3 +81,30 @@ def test_generation_does_not_depend_on_judges_statistics_or_the_study_model() ->
         assert "userturn.engine.generation" in found
         unrelated = ("userturn.judges", "userturn.statistics", "userturn.numbers", "userturn.config.study")
         assert [name for name in found if name.startswith(unrelated)] == []
+
+
+def test_what_was_parsed_is_kept_by_content(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".userturn").mkdir()
+    kept = tmp_path / ".userturn" / "code.json"
+
+    def again() -> str:
+        code._known.cache_clear()
+        return digest()
+
+    try:
+        first = again()
+        assert kept.is_file()
+        monkeypatch.setattr(code.ast, "parse", lambda *_: pytest.fail("nothing is parsed twice"))
+        assert again() == first
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(code, "_ROOT", package)
+        (package / "far.py").write_text("a = 2\n")
+        changed = again()
+        assert changed != first
+        for damage in ("", "[]", "not json", '{"x": 1}', kept.read_text().replace(":[", ":[1,")):
+            kept.write_text(damage)
+            assert again() == changed
+    finally:
+        code._known.cache_clear()

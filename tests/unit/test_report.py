@@ -522,3 +522,12 @@ def test_a_study_of_odd_numbers_is_a_whole_page(tmp_path: Path) -> None:
         assert words in text, words
     assert not re.search(r"\b(None|nan|NaN|undefined)\b", text)
     assert html.count('class="plot"') > 8
+
+
+def test_the_ledger_of_exclusions_is_shown(html: str, tmp_path: Path) -> None:
+    section = html[html.index('<section id="exclusions"') :].partition("</section>")[0]
+    assert "a reviewer, 2026-11-30" in section
+    assert "&lt;b&gt;wrong reference" in section
+    assert "<b>" not in section
+    assert '<a href="#exclusions">' in html
+    assert 'id="exclusions"' not in build(tmp_path, facts=facts() | {"exclusions": []})

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing.connection import wait
 from pathlib import Path
 
 from userturn import layout
@@ -22,6 +17,7 @@ from userturn.numbers.likelihood import likelihoods
 from userturn.numbers.repeats import repeats
 from userturn.numbers.row import Definition, ReadRows, Settings
 from userturn.numbers.shard import Pairs, Shard, Summary, joined_pairs
+from userturn.processes import spread
 
 Known = Errors | None
 """The reported judge's errors on the gold set; None where they are not measured."""
@@ -99,15 +95,11 @@ _Done = tuple[list[Row], Summary, Pairs, set[int]]
 
 
 def _work(shards: list[Inputs], settings: Settings, known: Known, read: ReadRows, processes: int) -> Iterator[_Done]:
-    workers = min(processes, len(shards))
-    if workers < 2:
+    if processes < 2:
         yield from (_shard(one, settings, known, read) for one in shards)
         return
-    # a fresh server to fork from: this process has threads
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["userturn.numbers"])
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
-        yield from pool.map(partial(_shard_from_files, settings=settings, known=known), shards)
+    work = partial(_shard_from_files, settings=settings, known=known)
+    yield from spread(work, shards, processes, preload=["userturn.numbers"])
 
 
 def _shard(inputs: Inputs, settings: Settings, known: Known, read: ReadRows) -> _Done:
@@ -118,13 +110,6 @@ def _shard(inputs: Inputs, settings: Settings, known: Known, read: ReadRows) -> 
 
 def _shard_from_files(inputs: Inputs, settings: Settings, known: Known) -> _Done:
     return _shard(inputs, settings, known, read_jsonl)
-
-
-def _end_with_parent() -> None:
-    """Ends a worker whose parent was killed: nobody would ask it for anything again."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
 
 
 def definition(id: str, sources: list[Path], inputs: Inputs, settings: Settings, read: ReadRows) -> Definition | None:

@@ -44,6 +44,19 @@ def facts(known: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     return [table for table in tables if table[1]]
 
 
+def exclusions(ledger: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What people have taken out of the numbers: ``what``, ``reason`` and ``by`` of each line of the ledger."""
+    beside = ("reason", "by", "date")
+    return [
+        {
+            "what": ", ".join(f"{words(key)} {plain(value)}" for key, value in entry.items() if key not in beside),
+            "reason": plain(entry["reason"]),
+            "by": ", ".join(plain(entry[key]) for key in ("by", "date") if key in entry),
+        }
+        for entry in ledger
+    ]
+
+
 @dataclass(frozen=True)
 class Extra:
     """A section that is there when a study has its numbers: a table of them, one row a place in the grid.

@@ -161,6 +161,7 @@ def build_report(data: ReportData, chunks: Chunks) -> str:
         composition=sections.composition(data.study, numbers),
         judges=judges(data.study, data.facts, numbers),
         extras=about.extras(numbers),
+        excluded=about.exclusions(data.facts["exclusions"]),
         cost=about.cost(data.catalogue["tokens"]),
         facts=about.facts(data.facts),
         choices=[(status, list(group)) for status, group in groups],

@@ -77,7 +77,12 @@ def headline(study: Mapping[str, Any], numbers: Numbers) -> View:
     """Accuracy and baseline rates, one row a model and dataset."""
     temperatures = _baseline_temperatures(study)
     shards = [(model, dataset) for model in study["models"] for dataset in study["datasets"]]
-    readings = {name: [numbers.get(f"accuracy_{name}", *shard) for shard in shards] for name in ("strict", "loose")}
+    columns = {
+        "Accuracy, strict": "accuracy_strict",
+        "Accuracy, loose": "accuracy_loose",
+        "Answers cut off": "assistant_cut_rate",
+    }
+    readings = {name: [numbers.get(quantity, *shard) for shard in shards] for name, quantity in columns.items()}
     readings = {name: rows for name, rows in readings.items() if any(row is not None for row in rows)}
     return {
         "temperatures": temperatures,

@@ -38,6 +38,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "test": ("string", "The test."),
     "family": ("string", "The family of tests."),
     "unit": ("string", "The unit of value and interval."),
+    "n_excluded": ("integer", "Rows that the ledger of exclusions leaves out; never part of n."),
+    "simulated": ("boolean", "Whether a program made the texts up: such a number says nothing of any model."),
     "notes": ("string", "What a reader should know, separated by ' | '."),
 }
 
@@ -53,12 +55,18 @@ def _cells(row: Row) -> list[Any]:
     return [csv_safe(value) if isinstance(value, str) else value for value in map(values.get, COLUMNS)]
 
 
-def csv_bytes(numbers: Sequence[Row]) -> bytes:
-    """The numbers as CSV (RFC 4180, UTF-8), one a line; no cell is a formula."""
+def csv_bytes(numbers: Sequence[Row], *, simulated: bool = False) -> bytes:
+    """The numbers as CSV (RFC 4180, UTF-8), one a line; no cell is a formula.
+
+    Args:
+        numbers: rows of ``numbers.jsonl``.
+        simulated: whether the study's texts were made up.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows(_cells(row) for row in numbers)
+    marked = {"simulated": "true" if simulated else "false"}
+    writer.writerows(_cells({**row, **marked}) for row in numbers)
     return stream.getvalue().encode("utf-8", "surrogatepass")
 
 

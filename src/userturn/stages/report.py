@@ -65,6 +65,7 @@ def facts(study: Study, job: job.Job) -> dict[str, Any]:
         "datasets": datasets,
         "judges": {name: found["facts"]["judge"] for name, found in judging.items()},
         "engine": first["facts"]["engine"],
+        "exclusions": analysis["facts"]["exclusions"],
         "lock": {"engine": first["lock"], "workflow": analysis["lock"]},
         "code": {
             "user_turns": first["code"]["digest"],
@@ -98,7 +99,7 @@ def run(spec: Spec, job: job.Job) -> None:
         progress.close()
         files = _beside(chunks, layout.REPORT_FILES)
     write_text(layout.REPORT, page)
-    write_bytes(layout.NUMBERS_TABLE, csv_bytes(numbers))
+    write_bytes(layout.NUMBERS_TABLE, csv_bytes(numbers, simulated=study.engine.name == "simulated"))
     write_json(layout.NUMBERS_TABLE_METADATA, metadata(layout.NUMBERS_TABLE.name))
     job.wrote(layout.REPORT, layout.NUMBERS_TABLE, layout.NUMBERS_TABLE_METADATA, *files)
     beside = sum(file.stat().st_size for file in files)

@@ -1,6 +1,8 @@
 // Browsing and searching the transcripts.
 const PAGE = 30;
 const AHEAD = 4;
+// Milliseconds after which a search shows what it has.
+const SOON = 500;
 const form = byId("filters");
 const selects = form ? [...form.querySelectorAll("select[data-filter]")] : [];
 let search = 0;
@@ -86,10 +88,13 @@ const browse = async () => {
     }
   };
   const page = async () => {
-    // where all is in the page, count to the end
+    // where all is in the page, count to the end; else show what a short while finds, and go on when asked
+    const until = performance.now() + SOON;
     while (!done && (waiting.length < PAGE || (inline && known === null))) {
+      if (!inline && waiting.length && performance.now() > until) break;
       await advance();
       if (mine !== search) return;
+      if (!shown && !waiting.length && performance.now() > until) byId("shown").textContent = "searching …";
     }
     const now = waiting.splice(0, PAGE);
     const lines = now.map(([cell, row]) => turnLine(cell, row));
