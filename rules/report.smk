@@ -30,6 +30,7 @@ rule report:
             for judge in study.judges
             for shard in grid.shards(study)
         ],
+        before=[study.report.before] if study.report.before else [],
     output:
         page=report(layout.REPORT, caption="captions/page.rst", category="The study"),
         files=directory(layout.REPORT_FILES),
@@ -42,7 +43,8 @@ rule report:
         layout.log("report"),
     conda:
         "../envs/workflow.yaml"
-    threads: workflow.cores or 1
+    # at most: Snakemake gives no more than there are
+    threads: 8
     params:
         spec=specs.report(study),
         triggers=triggers("report", "workflow"),

@@ -531,3 +531,21 @@ def test_the_ledger_of_exclusions_is_shown(html: str, tmp_path: Path) -> None:
     assert "<b>" not in section
     assert '<a href="#exclusions">' in html
     assert 'id="exclusions"' not in build(tmp_path, facts=facts() | {"exclusions": []})
+
+
+def test_an_earlier_study_is_set_beside_this_one(html: str, tmp_path: Path) -> None:
+    assert 'id="before"' not in html
+    rate = next(row for row in numbers() if row["quantity"] == "followup_rate" and row["value"] is not None)
+    moved = {**rate, "value": 0.0 if rate["value"] > 0.5 else 1.0, "k": 0 if rate["value"] > 0.5 else rate["n"]}
+    moved |= {"low": moved["value"], "high": moved["value"]}
+    earlier = [moved if row["id"] == rate["id"] else row for row in numbers()]
+    page = build(tmp_path, before=earlier)
+    section = page[page.index('<section id="before"') :].partition("</section>")[0]
+    assert "1 moved beyond an interval" in section
+    assert section.count("<tr>") == 2
+    assert f'data-number-id="{rate["id"]}"' in section
+    same = build(tmp_path, before=numbers())
+    assert (
+        "moved beyond"
+        not in same[same.index('<section id="before"') :].partition("</section>")[0].partition("<p class")[0]
+    )

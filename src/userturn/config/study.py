@@ -176,6 +176,9 @@ class ReportConfig(Section):
     """User turns of each cell that the page holds, chosen by the study's seed; null: all of them."""
     inline_mb: float = Field(default=4.0, ge=0)
     """Compressed transcripts and details, in MB, that the page itself may hold; beyond, they lie in files beside it."""
+    before: str | None = Field(default=None, min_length=1)
+    """The `numbers.jsonl` of an earlier study or seal that this one is set against, in a section of the page; null: no
+    such section."""
 
 
 class GoldSet(Section):

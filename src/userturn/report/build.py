@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from userturn.layout import REPORT_FILES
 from userturn.report import about, contrasts, sections
+from userturn.report.before import before
 from userturn.report.choices import PAPER, PAPER_MODELS, choices, published
 from userturn.report.chunks import NAME_LENGTH, Chunks
 from userturn.report.data import Numbers, ReportData, Row
@@ -161,6 +162,7 @@ def build_report(data: ReportData, chunks: Chunks) -> str:
         composition=sections.composition(data.study, numbers),
         judges=judges(data.study, data.facts, numbers),
         extras=about.extras(numbers),
+        before=before(data.before, numbers),
         excluded=about.exclusions(data.facts["exclusions"]),
         cost=about.cost(data.catalogue["tokens"]),
         facts=about.facts(data.facts),

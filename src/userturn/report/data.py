@@ -19,6 +19,7 @@ class ReportData:
         study: the whole config as plain values, defaults filled in.
         numbers: rows of ``results/numbers.jsonl``; ids are unique.
         catalogue: where the transcripts are, see `userturn.stages.report.catalogue`; ``words`` is the index of words.
+        before: rows of an earlier study's ``numbers.jsonl``; None where the study is set against none.
         facts: ``versions``, ``models``, ``datasets``, ``judges``, ``engine``, ``lock`` and ``code``.
     """
 
@@ -26,6 +27,7 @@ class ReportData:
     numbers: Sequence[Row]
     catalogue: Mapping[str, Any]
     facts: Mapping[str, Any]
+    before: Sequence[Row] | None = None
 
 
 class Numbers:

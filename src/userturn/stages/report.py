@@ -80,6 +80,10 @@ def run(spec: Spec, job: job.Job) -> None:
     job.reads(layout.NUMBERS)
     numbers = read_jsonl(layout.NUMBERS)
     layout.REPORT.parent.mkdir(parents=True, exist_ok=True)
+    earlier = None
+    if spec.report.before is not None:
+        job.reads(Path(spec.report.before))
+        earlier = read_jsonl(Path(spec.report.before))
     places = shards(spec)
     job.reads(*(path for place in places for path in sources(spec, *place)))
     # what other processes are given must not be of this module, which is the program here
@@ -93,6 +97,7 @@ def run(spec: Spec, job: job.Job) -> None:
                 numbers=numbers,
                 catalogue=catalogue(study, chunks, processes=job.threads, on_done=progress.advance),
                 facts=facts(spec, job),
+                before=earlier,
             ),
             chunks,
         )
