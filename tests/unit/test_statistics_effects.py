@@ -316,9 +316,7 @@ def test_adjustment_never_lowers_and_keeps_order(p_values: list[float]) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.sampled_from([0.0, 1e-12, 0.001, 0.01, 0.02, 0.04, 0.3, 0.9, 1.0]) | st.floats(0, 1), min_size=1)
-)
+@given(st.lists(st.sampled_from([0.0, 1e-12, 0.001, 0.01, 0.02, 0.04, 0.3, 0.9, 1.0]) | st.floats(0, 1), min_size=1))
 def test_adjustments_are_those_of_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), rel=1e-12)
     assert benjamini_hochberg(p_values) == pytest.approx(
