@@ -7,6 +7,7 @@ min_version("9.0")
 
 include: "rules/common.smk"
 include: "rules/sources.smk"
+include: "rules/posttrain.smk"
 include: "rules/assistant_turns.smk"
 include: "rules/contexts.smk"
 include: "rules/user_turns.smk"
@@ -25,6 +26,6 @@ rule all:
 # Snakemake's own lock outlives a killed run; this one goes with the process that holds it.
 onstart:
     try:
-        RunLock(layout.STATE / "run.lock").hold()
+        RunLock(layout.RUN_LOCK).hold()
     except RunLockHeld as error:
         raise WorkflowError(f"{error}")

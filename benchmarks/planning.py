@@ -2,9 +2,9 @@
 
     .envs/workflow/bin/python benchmarks/planning.py [--times 1 10] [--repeats N]
 
-Run in a checkout that is set up. In scratch folders, for each size: `userturn plan`, `snakemake -n` of a
-study that has yet to run, and `snakemake -n` of a finished one. The finished one is a stand-in: every output that the
-plan names is there, empty, and known to Snakemake (`--touch --forceall`); nothing is generated. Prints, of the quickest repeat,
+Run in a checkout that is set up. In scratch folders, for each size: `userturn plan`, `snakemake -n` of a study that has
+yet to run, and `snakemake -n` of a finished one. The finished one is a stand-in: every output that the plan names is
+there, empty, and known to Snakemake (`--touch --forceall`); nothing is generated. Prints, of the quickest repeat,
 wall-clock and processor seconds and peak memory, and how the processor seconds grow.
 """
 

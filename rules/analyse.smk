@@ -17,7 +17,9 @@ rule analyse:
         ],
         gold=([layout.GOLD_LABELS] if study.gold else [])
         + [layout.gold(judge) for judge in grid.judges_with(study, gold=True)],
-        turns=[cell.user_turns for pair in grid.repeated(study) for cell in pair],
+        turns=[cell.user_turns for pair in grid.repeated(study) for cell in pair]
+        + [cell.user_turns for cell in grid.baselines_compared(study)],
+        curves=[layout.training_curve(variant) for variant in grid.variants(study)],
         exclusions=[study.exclusions] if study.exclusions else [],
         likelihood=[layout.likelihood(m, d) for m, d in grid.scored(study)],
     output:
@@ -27,7 +29,7 @@ rule analyse:
         layout.log("analyse"),
     conda:
         "../envs/workflow.yaml"
-    threads: workflow.cores or 1
+    threads: CORES
     params:
         spec=specs.analyse(study),
         triggers=triggers("analyse", "workflow"),

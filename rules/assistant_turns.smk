@@ -11,6 +11,8 @@ rule assistant_turns:
     conda:
         f"../envs/{WRITER}.yaml"
     threads: WRITER_CORES
+    resources:
+        **LOADS_MODEL,
     params:
         spec=lambda wildcards: specs.assistant_turns(
             study, shard_of(wildcards), LOCKS[WRITER].sha256

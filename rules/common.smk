@@ -5,11 +5,14 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from userturn import grid, layout, specs
+from userturn import grid, layout, lifeline, specs
 from userturn.code import stage_digest
 from userturn.config.load import ConfigError, check_config
 from userturn.environments import EnvironmentMismatch, current_lock, engine_python
 from userturn.runlock import RunLock, RunLockHeld
+
+# Jobs end with the workflow that started them, also those that it is only just starting.
+lifeline.announce()
 
 # A config given on the command line stands for itself; only without one is it the embedded default study.
 if not workflow.overwrite_configfiles:
@@ -44,10 +47,26 @@ PYTHON = {
 }
 
 
+# Elsewhere a job takes what --cores gives; on a cluster, where nothing gives it, the cores that it asks for. Jobs of a
+# cluster are told all cores of their node.
+CLUSTER = workflow.resource_settings.cores is None or not workflow.is_main_process
+CORES = 4 if CLUSTER else workflow.cores
+
 # Where turns are written. What a program makes up takes neither vLLM nor more than one core.
 MADE_UP = study.engine.name == "simulated"
 WRITER = "workflow" if MADE_UP else "engine"
-WRITER_CORES = 1 if MADE_UP else workflow.cores or 1
+
+
+def of_model(key):
+    """What of `models.X.resources` a job asks for; the cluster's default where nobody has said."""
+    return lambda wildcards: grid.resources(study, wildcards.model)[key]
+
+
+# What the jobs that load a model ask of a cluster.
+WRITER_CORES = 1 if MADE_UP else of_model("cores") if CLUSTER else CORES
+LOADS_MODEL = {
+    name: of_model(name) for name in ("gpu", "mem_mb", "runtime", "slurm_partition")
+}
 
 
 def stage(name, environment):

@@ -14,7 +14,7 @@ rule judge_training:
         judge=layout.one_of(grid.judges_with(study, trained=True)),
     conda:
         "../envs/engine.yaml"
-    threads: workflow.cores or 1
+    threads: CORES
     params:
         spec=lambda wildcards: specs.judge_training(study, wildcards.judge),
         triggers=triggers("judge_training", "engine"),
@@ -42,7 +42,7 @@ rule judge:
         layout.log("judge", "{judge}", *SHARD.name),
     conda:
         "../envs/engine.yaml"
-    threads: workflow.cores or 1
+    threads: CORES
     params:
         spec=lambda wildcards: specs.judge(study, wildcards.judge, shard_of(wildcards)),
         triggers=triggers("judge", "engine"),
@@ -66,7 +66,7 @@ rule gold:
         judge=layout.one_of(grid.judges_with(study, gold=True)),
     conda:
         "../envs/engine.yaml"
-    threads: workflow.cores or 1
+    threads: CORES
     params:
         spec=lambda wildcards: specs.gold(study, wildcards.judge),
         triggers=triggers("gold", "engine"),

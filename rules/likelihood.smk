@@ -15,6 +15,8 @@ rule likelihood:
     conda:
         f"../envs/{WRITER}.yaml"
     threads: WRITER_CORES
+    resources:
+        **LOADS_MODEL,
     params:
         spec=lambda wildcards: specs.likelihood(
             study, shard_of(wildcards), LOCKS[WRITER].sha256

@@ -30,6 +30,11 @@ rule report:
             for judge in study.judges
             for shard in grid.shards(study)
         ],
+        trainings=[
+            path(variant)
+            for variant in grid.variants(study)
+            for path in (layout.training_summary, layout.training_curve)
+        ],
         before=[study.report.before] if study.report.before else [],
     output:
         page=report(layout.REPORT, caption="captions/page.rst", category="The study"),

@@ -34,6 +34,9 @@ rule model:
     conda:
         "../envs/engine.yaml"
     threads: 2
+    resources:
+        mem_mb=of_model("mem_mb"),
+        runtime=of_model("runtime"),
     params:
         spec=lambda wildcards: specs.model(study, wildcards.model),
         triggers=triggers("model", "engine"),

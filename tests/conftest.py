@@ -62,7 +62,7 @@ def wheel_of() -> Callable[[str], Source]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests last: a fault of the library shows within seconds."""
-    order = {"workflow": 2, "engine": 1, "browser": 1}
+    order = {"slurm": 3, "workflow": 2, "engine": 1, "browser": 1}
     items.sort(key=lambda item: max((order.get(mark.name, 0) for mark in item.iter_markers()), default=0))
     if shutil.which("chromium") is None:
         for item in items:

@@ -350,6 +350,7 @@ def build(folder: Path, *, beside: bool = False, shown: bool = True, **over: Any
             numbers=over.get("numbers", numbers()),
             catalogue=catalogue(chunks, over.get("transcripts", transcripts()), shown=shown),
             facts=over.get("facts", facts()),
+            trained=over.get("trained", {}),
             before=over.get("before"),
         ),
         chunks,

@@ -23,6 +23,7 @@ from userturn.commands import (
     render,
     restore,
     seal,
+    status,
     verify,
 )
 from userturn.commands.refusal import Refusal
@@ -55,6 +56,7 @@ COMMANDS: Mapping[str, Command] = {
     "render": render,
     "restore": restore,
     "seal": seal,
+    "status": status,
     "verify": verify,
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from userturn import layout
 from userturn.config.posttrain import Rl
+from userturn.config.resources import Resources
 from userturn.config.study import Study
 
 
@@ -72,6 +73,13 @@ def cells_of(study: Study, shard: Shard) -> Iterator[Cell]:
                 yield Cell(shard.model, dataset, name, float(temperature), samples)
 
 
+def parts(study: Study, shard: Shard) -> list[str]:
+    """The jobs that write a shard's user turns together, as ``1of3``; none where one job does it alone."""
+    asked = study.models[shard.model].resources
+    n = asked.jobs if asked else 1
+    return [f"{part}of{n}" for part in range(1, n + 1)] if n > 1 else []
+
+
 def converted(study: Study) -> list[str]:
     """Models whose weights are converted, so that the files of their folders are known beforehand."""
     return [
@@ -90,6 +98,17 @@ def variants(study: Study, method: str | None = None) -> list[str]:
     """Models that the study trains itself, all or those of one method, in the config's order."""
     found = {name: model.posttrain for name, model in study.models.items() if model.posttrain is not None}
     return [name for name, one in found.items() if method in {None, one.method}]
+
+
+def bases(study: Study) -> list[tuple[str, str]]:
+    """The models that the study trains, each with the model that it is trained from."""
+    return [(name, model.posttrain.base) for name, model in study.models.items() if model.posttrain is not None]
+
+
+def baselines_compared(study: Study) -> list[Cell]:
+    """Baseline cells of variants and of their bases, whose texts are set beside each other."""
+    compared = {name for pair in bases(study) for name in pair}
+    return [cell for cell in cells(study) if cell.model in compared and cell.perturbation == "baseline"]
 
 
 def training_needs(study: Study, variant: str) -> list[Path]:
@@ -145,6 +164,22 @@ def judge_needs(study: Study, judge: str) -> list[Path]:
     if judge in judges_with(study, trained=True):
         needs += [layout.judge_examples(judge), layout.judge_fluency(judge), layout.judge_validation(judge)]
     return needs
+
+
+def resources(study: Study, model: str) -> dict[str, int | str | None]:
+    """What a job that loads a model asks of a cluster, in Snakemake's words; None leaves it to the cluster.
+
+    Returns:
+        ``cores``, ``gpu`` (cards), ``mem_mb`` (MiB), ``runtime`` (minutes) and ``slurm_partition``.
+    """
+    asked = study.models[model].resources or Resources()
+    return {
+        "cores": asked.cores,
+        "gpu": asked.gpus or None,
+        "mem_mb": 1024 * asked.memory_gb,
+        "runtime": asked.time_minutes,
+        "slurm_partition": asked.partition,
+    }
 
 
 def cells(study: Study) -> list[Cell]:

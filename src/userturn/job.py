@@ -11,8 +11,6 @@ import argparse
 import datetime as dt
 import os
 import sys
-import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any, TextIO, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from userturn import code, manifest
+from userturn import code, lifeline, manifest
 from userturn.artefacts import write_json
 from userturn.environments import Lock
 from userturn.progress import Progress
@@ -111,7 +109,7 @@ def main(stage: str, spec_type: type[S], run: Callable[[S, Job], None]) -> None:
     spec = spec_type.model_validate_json(arguments.spec)
     lock = Lock(*arguments.lock.split(":", 1)) if arguments.lock else None
 
-    _die_with_workflow()
+    lifeline.hold()
     terminal = _log_to(arguments.log) if arguments.log else sys.stderr
     job = Job(stage, threads=arguments.threads, terminal=terminal, log=sys.stderr if arguments.log else None)
     try:
@@ -141,45 +139,3 @@ def _log_to(path: Path) -> TextIO:
     os.dup2(descriptor, 2)
     os.close(descriptor)
     return terminal
-
-
-def _die_with_workflow(interval: float = 1.0) -> None:
-    """Ends this process when the Snakemake that started it is gone.
-
-    A killed Snakemake leaves its jobs running; a second run beside such an orphan would do the same work twice.
-    """
-    workflow = _snakemake_ancestor()
-    if workflow is None:
-        return
-
-    def watch() -> None:
-        while _identity(workflow[0]) == workflow:
-            time.sleep(interval)
-        print("userturn: the workflow that started this job is gone; ending", file=sys.stderr, flush=True)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="workflow-watch").start()
-
-
-def _identity(pid: int) -> tuple[int, str] | None:
-    """A process and its start time, which tells it from a later one with the same number; None where it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-    return None if fields[0] == "Z" else (pid, fields[19])
-
-
-def _snakemake_ancestor() -> tuple[int, str] | None:
-    pid = os.getppid()
-    while pid > 1:
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            parent = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            return None
-        words = command.split(b"\0")
-        if any(Path(os.fsdecode(word)).name == "snakemake" for word in words[:3]):
-            return _identity(pid)
-        pid = parent
-    return None

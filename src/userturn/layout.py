@@ -12,6 +12,13 @@ from pathlib import Path
 DATA = Path("data")
 RESULTS = Path("results")
 STATE = Path(".userturn")
+LOGS = Path("logs")
+#: SLURM's own output of each job, as profiles/slurm has it: ``rule_RULE/SHARD/JOBID.log``.
+SLURM_LOGS = LOGS / "slurm"
+#: Names the run that works in this folder, or did last.
+RUN_LOCK = STATE / "run.lock"
+#: What Snakemake says, one file a run.
+WORKFLOW_LOGS = Path(".snakemake/log")
 
 NUMBERS = RESULTS / "numbers.jsonl"
 REPORT = RESULTS / "report.html"
@@ -209,7 +216,7 @@ def flow_rank(path: Path) -> tuple[int, str]:
 
 def log(stage: str, *shard: str) -> Path:
     """The log of one job."""
-    return Path("logs") / (Path(stage, *shard).as_posix() + ".log")
+    return LOGS / (Path(stage, *shard).as_posix() + ".log")
 
 
 def judge_calls() -> Path:

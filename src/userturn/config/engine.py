@@ -16,6 +16,9 @@ class SimulatedTexts(Section):
     """Mean length of a text as a share of its limit in tokens; lengths are lognormal, and cut at the limit."""
     followups: float = Field(default=0.3, gt=0.0, lt=1.0)
     """Share of texts that read like follow-ups, about which models, items and temperatures vary."""
+    # left out where it is 0, so that it changes no cell that was made before it was known
+    seconds_per_call: float = Field(default=0.0, ge=0.0, exclude_if=lambda value: not value)
+    """What one engine call takes at least, in seconds: so that there is time to watch a job, or to kill it."""
 
 
 class EngineConfig(Section):

@@ -107,6 +107,7 @@ class Sft(_Variant):
     """Supervised fine-tuning on turns of conversations."""
 
     method: Literal["sft"] = "sft"
+    """Supervised fine-tuning."""
     loss_on: Literal["user", "assistant", "all"] = "user"
     """Which turns are trained; every other token of a row is only read."""
     data: ConversationData
@@ -145,6 +146,7 @@ class Rl(_Variant):
     """Reinforcement learning (GRPO) with a conversational reward."""
 
     method: Literal["rl"] = "rl"
+    """Reward training: GRPO."""
     problems: dict[Name, ProblemSource] = Field(default_factory=dict)
     """Queries that the assistant is trained on."""
     reward: Reward = Field(default_factory=Reward)
@@ -177,11 +179,9 @@ class Rl(_Variant):
     def _what_is_trained(self) -> Self:
         if self.reward_user_turn != (self.conversations is not None) or self.reward_user_turn == bool(self.problems):
             raise ValueError(
-                "an assistant is trained on `problems` (conversations: null); with reward_user_turn: true the user turn "
-                "is trained after `conversations` (problems: {})"
+                "an assistant is trained on `problems` (conversations: null); with reward_user_turn: true the user "
+                "turn is trained after `conversations` (problems: {})"
             )
-        if self.training.accumulation != 1:
-            raise ValueError(f"training.accumulation: {self.training.accumulation}; allowed for method rl: 1")
         if self.vllm and self.training.device != "cuda":
             raise ValueError(f"vllm: true, but training.device is {self.training.device!r}; allowed: cuda")
         if self.user.endpoint is not None and self.user.model is None:

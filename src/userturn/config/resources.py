@@ -41,7 +41,14 @@ class Resources(Section):
     gpus: int = Field(default=0, ge=0)
     """Cards of one job: 0 on a CPU, else the engine's `tensor_parallel_size`."""
     card: str = Field(default="cpu", min_length=1)
-    """The kind of card that the figures below are for; for people, and for a cluster's profile."""
+    """The kind of card that the figures below are for; for people."""
+    cores: int = Field(default=4, ge=1)
+    """Cores of one job on a cluster; on one machine a job takes what `--cores` gives."""
+    partition: str | None = Field(default=None, min_length=1)
+    """Partition of a cluster for the jobs that load this model; null: the cluster's default."""
+    jobs: int = Field(default=1, ge=1)
+    """Jobs that write the user turns of one shard together, each a range of the items with a model load of its own; more
+    than one only with `engine.batch_invariant`."""
     memory_gb: int = Field(default=8, ge=1)
     """Main memory of one job, in GiB."""
     time_minutes: int = Field(default=240, ge=1)

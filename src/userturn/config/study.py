@@ -58,6 +58,11 @@ class ModelConfig(Section):
                 f"engine: {', '.join(moot)}: without effect, since an endpoint serves the model; only max_model_len is "
                 "heeded there"
             )
+        if self.resources is not None and self.resources.jobs > 1:
+            raise ValueError(
+                f"resources.jobs: {self.resources.jobs}, but an endpoint serves the model, whose texts may depend on "
+                "what it serves together; allowed: 1"
+            )
         if self.resources is not None and self.resources.gpus:
             raise ValueError(
                 f"resources.gpus: {self.resources.gpus}, but an endpoint serves the model: its jobs take no cards; "
@@ -311,6 +316,11 @@ class Study(Section):
             raise ValueError(
                 f"{key}.engine.max_model_len: {engine.max_model_len} leaves no room for a prompt beside "
                 f"assistant_turns.max_tokens + probe.sampling.max_tokens = {longest}"
+            )
+        if resources is not None and resources.jobs > 1 and not engine.batch_invariant:
+            raise ValueError(
+                f"{key}.resources.jobs: {resources.jobs}, but the engine's texts may depend on what is generated "
+                "together: allowed is 1, or batch_invariant: true"
             )
         if resources is None or resources.gpus == 0:
             return

@@ -30,7 +30,7 @@ class Optimiser(Section):
     batch: int = Field(default=8, ge=1)
     """Rows of one step; for `rl` prompts of one step."""
     accumulation: int = Field(default=1, ge=1)
-    """Parts in which a step of `sft` is computed, where memory is short."""
+    """Parts in which a step is computed, where memory is short."""
     learning_rate: float = Field(default=2e-4, gt=0.0)
     """Peak learning rate; it falls linearly to 0."""
     warmup_steps: int = Field(default=0, ge=0)

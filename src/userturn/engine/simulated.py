@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class SimulatedEngine:
         Raises:
             EngineError: a prompt and its turn do not fit into ``max_model_len``.
         """
+        time.sleep(self._texts.seconds_per_call)
         done: list[Completion] = []
         last: tuple[int, ...] | None = None
         for request, wanted in zip(requests, sampling, strict=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from userturn import layout
 from userturn.artefacts import Row, read_jsonl
+from userturn.numbers import posttrain
 from userturn.numbers.cells import accuracies, cell_numbers, cut_rate
 from userturn.numbers.contrasts import associations, decouplings, effects, slopes
 from userturn.numbers.families import adjusted
@@ -27,6 +29,12 @@ def _corrected(shard: Shard, known: Known) -> Iterator[Definition]:
     return corrected(shard, known) if known is not None else iter(())
 
 
+def _of_variants(
+    build: Callable[[Shard, Mapping[str, str]], Iterator[Definition]],
+) -> Callable[[Shard, Known], Iterator[Definition]]:
+    return lambda shard, _: build(shard, dict(shard.inputs.variants))
+
+
 #: What gives the numbers of one model and dataset, with the quantities that each gives.
 OF_SHARD: tuple[tuple[Callable[[Shard, Known], Iterator[Definition]], tuple[str, ...]], ...] = (
     (lambda shard, _: repeats(shard), ("determinism",)),
@@ -38,6 +46,7 @@ OF_SHARD: tuple[tuple[Callable[[Shard, Known], Iterator[Definition]], tuple[str,
     (lambda shard, _: slopes(shard), ("temperature_slope",)),
     (lambda shard, _: associations(shard), ("association",)),
     (_corrected, ("corrected_rate", "corrected_effect")),
+    *((_of_variants(build), quantities) for build, quantities in posttrain.OF_SHARD),
 )
 
 
@@ -45,6 +54,7 @@ def _across(
     inputs: Inputs, settings: Settings, read: ReadRows, pairs: Callable[[], Pairs], summary: Callable[[], Summary]
 ) -> Iterator[Definition]:
     """The numbers that no single shard has: judges on the gold set, agreement, decoupling."""
+    yield from posttrain.trainings([variant for variant, _ in inputs.variants], read)
     yield from on_held_out(inputs.trained, read)
     yield from on_gold(inputs.measured, layout.GOLD_LABELS, read)
     if inputs.measured:
@@ -127,6 +137,9 @@ def definition(id: str, sources: list[Path], inputs: Inputs, settings: Settings,
     """
     quantity = id.partition("/")[0]
     needed = inputs.behind(set(sources))
+    if quantity not in posttrain.OF_VARIANTS:
+        # a curve is read for its own numbers only
+        needed = replace(needed, variants=())
     paired = quantity.startswith("agreement_")
     shards = [Shard(one, settings, read, paired=paired) for one in needed.shards()]
     builders = [build for build, quantities in OF_SHARD if quantity in quantities]

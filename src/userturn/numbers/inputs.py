@@ -22,6 +22,7 @@ class Inputs:
         judges: all judges, whose agreement is measured.
         trained: those that were trained in the workflow.
         measured: those whose labels of the gold set are there.
+        variants: models that the study trains, each with its base.
         ledger: items and user turns that a person has excluded.
     """
 
@@ -31,6 +32,7 @@ class Inputs:
     judges: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
+    variants: tuple[tuple[str, str], ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
 
     def shards(self) -> Iterator[Inputs]:
@@ -61,9 +63,11 @@ class Inputs:
         found += tuple(
             next(cell for cell in self.cells if cell.shard == shard) for shard in sorted(shards) if shard not in covered
         )
+        curves = {variant for variant, _ in self.variants if layout.training_curve(variant) in sources}
         return replace(
             self,
             cells=found,
+            variants=tuple(one for one in self.variants if not curves or one[0] in curves),
             scored=tuple(one for one in self.scored if layout.likelihood(*one) in sources),
             repeated=tuple(cell for cell in self.repeated if cell.user_turns in sources),
             trained=tuple(judge for judge in self.trained if layout.judge_held_out(judge) in sources),

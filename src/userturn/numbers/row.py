@@ -24,6 +24,8 @@ Unit = Literal[
     "nats per token",
     "F1",
     "agreement",
+    "words",
+    "logged value",
 ]
 ReadRows = Callable[[Path], Sequence[Row]]
 

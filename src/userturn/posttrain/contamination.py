@@ -48,7 +48,8 @@ class Evaluated:
             texts: of the items.
             n: words in a row.
         """
-        runs, whole = set(), set()
+        runs: set[tuple[str, ...]] = set()
+        whole: set[tuple[str, ...]] = set()
         for text in texts:
             found = words(text)
             runs.update(_runs(found, n))

@@ -19,6 +19,9 @@ TurnRole = Literal["user", "assistant"]
 #: A token with this label is read, not trained: the convention of PyTorch's cross entropy.
 UNTRAINED = -100
 
+#: Tokens of a header that a turn's first word may change.
+_NEAR = 4
+
 
 class NotTrainable(ValueError):
     """A turn cannot become a row; the message says why, in words that are counted."""
@@ -108,12 +111,26 @@ class Masker:
             prompt = opened = self._retained.assistant_prompt(context).token_ids
             whole = self._retained.user_prompt([*context, turn]).token_ids
             stops = self.format.assistant_stop_token_ids
-        if whole[: len(opened)] != opened:
-            raise NotTrainable("its first word changes the tokens of the header")
-        ids, ended = self._ended(whole[len(opened) :], turn["content"], role, stops)
+        start = self._start(whole, opened, turn["content"])
+        ids, ended = self._ended(whole[start:], turn["content"], role, stops)
         if len(ids) - ended > self._max_turn_tokens:
             return TrainingRow(prompt, ids[: self._max_turn_tokens], False, left_out)
         return TrainingRow(prompt, ids, ended, left_out)
+
+    def _start(self, whole: tuple[int, ...], opened: tuple[int, ...], content: str) -> int:
+        """Where the turn begins in the whole conversation: after its header, whose last tokens the text may change.
+
+        Some tokenizers join line breaks differently before a word than at the end: the prompt is the probe's all the
+        same, and the turn is found by its own tokens.
+        """
+        if whole[: len(opened)] == opened:
+            return len(opened)
+        own = self._probe.content_token_ids(content)
+        near = range(max(len(opened) - _NEAR, 0), len(opened) + _NEAR)
+        start = next((place for place in near if whole[place : place + len(own)] == own), None)
+        if start is None:
+            raise NotTrainable("its first word changes the tokens of the header")
+        return start
 
     def _ended(
         self, rest: tuple[int, ...], content: str, role: TurnRole, stops: Sequence[int]

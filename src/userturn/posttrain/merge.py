@@ -56,7 +56,9 @@ def adapter_of(model: Any) -> Adapter:
         module, _, part = name.removeprefix("base_model.model.").removesuffix(".weight").rpartition(".")
         found.setdefault(module, {})[part] = tensor.detach().float().cpu()
     if any(set(parts) != {"lora_A", "lora_B"} for parts in found.values()):
-        raise ModelError(f"the adapter has other parts than A and B: {sorted({p for one in found.values() for p in one})}")
+        raise ModelError(
+            f"the adapter has other parts than A and B: {sorted({p for one in found.values() for p in one})}"
+        )
     return Adapter({m: (parts["lora_A"], parts["lora_B"]) for m, parts in found.items()}, config.lora_alpha / config.r)
 
 

@@ -163,6 +163,5 @@ def of_user_turns(
         for row, turn in zip(rows, completions, strict=True)
     ]
     return [
-        Outcome(0.0, float(verdict), n / max_tokens)
-        for verdict, n in zip(reacts(exchanges), n_tokens, strict=True)
+        Outcome(0.0, float(verdict), n / max_tokens) for verdict, n in zip(reacts(exchanges), n_tokens, strict=True)
     ]

@@ -75,7 +75,7 @@ def writes(model: Any, tokenizer: Any) -> Callable[[Sequence[Sequence[int]], Seq
         pad = int(tokenizer.pad_token_id)
         ids = torch.tensor([[pad] * (width - len(one)) + list(one) for one in prompts], device=model.device)
         mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts], device=model.device)
-        config = GenerationConfig(
+        config = GenerationConfig(  # type: ignore[no-untyped-call]
             do_sample=False, max_new_tokens=max_tokens, eos_token_id=list(stops), pad_token_id=pad, use_cache=True
         )
         training = model.training
@@ -126,9 +126,7 @@ def _reward_functions(rows: Mapping[str, Row], judged: Judged) -> list[Callable[
     return [term(name) for name in TERMS]
 
 
-def rl(
-    training: Training, rows: Sequence[Row], sampling: Sampling, open_judged: Callable[[Policy], Judged]
-) -> Trained:
+def rl(training: Training, rows: Sequence[Row], sampling: Sampling, open_judged: Callable[[Policy], Judged]) -> Trained:
     """Trains adapters on rewards.
 
     Args:
@@ -149,8 +147,8 @@ def rl(
     order = ordered(rows, o.steps * o.batch, training.seed)
     config = GRPOConfig(
         **arguments(training),
-        per_device_train_batch_size=o.batch * sampling.generations,
-        gradient_accumulation_steps=1,
+        per_device_train_batch_size=o.batch * sampling.generations // o.accumulation,
+        gradient_accumulation_steps=o.accumulation,
         num_generations=sampling.generations,
         max_completion_length=sampling.max_tokens,
         temperature=sampling.temperature,

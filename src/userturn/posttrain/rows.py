@@ -40,7 +40,7 @@ class Report:
 def is_held_out(opening: str, share: float, seed: int) -> bool:
     """Whether conversations with this first user message are held out: all of them, or none."""
     drawn = derive(seed, "posttrain held out", " ".join(words(opening)), bits=_SHARE_BITS)
-    return drawn < share * 2**_SHARE_BITS
+    return bool(drawn < share * 2**_SHARE_BITS)
 
 
 def clean(found: Iterable[Conversation], evaluated: Evaluated, report: Report) -> list[Conversation]:
@@ -118,8 +118,14 @@ def turn_rows(
     split = {one.id: "held_out" if is_held_out(one.opening, held_out, seed) else "train" for one in found}
     exchanged = _exchanged(found, split, seed) if shuffled_pairs else {}
     rows: list[Row] = []
+    seen: set[tuple[str, ...]] = set()
     for one in found:
         for place in _targets(one.messages, loss_on):
+            words = tuple(message["content"] for message in one.messages[: place + 1])
+            if words in seen:
+                report.dropped["turn: the same after the same context as another"] += 1
+                continue
+            seen.add(words)
             donor, text = exchanged.get((one.id, place), (None, one.messages[place]["content"]))
             turn = Message(role=one.messages[place]["role"], content=text)
             try:

@@ -40,7 +40,6 @@ def sft(training: Training, rows: Sequence[Row]) -> Trained:
         max_length=None,
         packing=False,
         eos_token=tokenizer.eos_token,
-        pad_token=tokenizer.pad_token,
     )
     trainer = SFTTrainer(
         model=model,

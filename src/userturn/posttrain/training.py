@@ -152,7 +152,7 @@ def follow(training: Training) -> Any:
     """A callback that tells progress."""
     from transformers import TrainerCallback
 
-    class Follow(TrainerCallback):  # type: ignore[misc]
+    class Follow(TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             shown = {key: logs[key] for key in ("loss", "eval_loss", "reward") if logs and key in logs}
             note = ", ".join(f"{key} {float(value):.4f}" for key, value in shown.items())

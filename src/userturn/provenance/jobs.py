@@ -26,6 +26,21 @@ def unfinished(root: Path) -> list[str]:
     return sorted(path for path, _ in _named(root / layout.UNFINISHED_JOBS))
 
 
+def marked(root: Path) -> dict[str, float]:
+    """Files whose job was killed, waits in a queue or is running, with the time at which it was handed over.
+
+    Returns:
+        Seconds since the epoch, by path.
+    """
+    found = {}
+    for path, file in _named(root / layout.UNFINISHED_JOBS):
+        try:
+            found[path] = file.stat().st_mtime
+        except FileNotFoundError:
+            continue  # the job has just ended
+    return found
+
+
 def fingerprint(root: Path) -> str:
     """Tells, without reading them, whether any of Snakemake's records has been written since."""
     stamps = []

@@ -78,14 +78,6 @@ class Extra:
 
 EXTRAS = (
     Extra(
-        "posttraining",
-        "Post-training",
-        "Post-training",
-        "The same model before and after it was trained further (the paper's table 2): what training did to the rate "
-        "and to accuracy.",
-        ("training_effect", "training_accuracy_effect", "training_corrected_effect"),
-    ),
-    Extra(
         "determinism",
         "Determinism",
         "Determinism",

@@ -21,6 +21,7 @@ from userturn.report.data import Numbers, ReportData, Row
 from userturn.report.figures import RAW, details, number, title
 from userturn.report.inert import SHOWN_CHARACTERS, finalize, script_json
 from userturn.report.judges import judges
+from userturn.report.training import training
 from userturn.report.transcripts import COUNTED
 
 ASSETS = Path(__file__).resolve().parent / "assets"
@@ -162,6 +163,7 @@ def build_report(data: ReportData, chunks: Chunks) -> str:
         composition=sections.composition(data.study, numbers),
         judges=judges(data.study, data.facts, numbers),
         extras=about.extras(numbers),
+        training=training(data.study, numbers, data.trained),
         before=before(data.before, numbers),
         excluded=about.exclusions(data.facts["exclusions"]),
         cost=about.cost(data.catalogue["tokens"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from userturn.layout import temperature_key
@@ -19,6 +19,7 @@ class ReportData:
         study: the whole config as plain values, defaults filled in.
         numbers: rows of ``results/numbers.jsonl``; ids are unique.
         catalogue: where the transcripts are, see `userturn.stages.report.catalogue`; ``words`` is the index of words.
+        trained: by variant of a model: ``summary`` and ``curve`` of its training.
         before: rows of an earlier study's ``numbers.jsonl``; None where the study is set against none.
         facts: ``versions``, ``models``, ``datasets``, ``judges``, ``engine``, ``lock`` and ``code``.
     """
@@ -27,6 +28,7 @@ class ReportData:
     numbers: Sequence[Row]
     catalogue: Mapping[str, Any]
     facts: Mapping[str, Any]
+    trained: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     before: Sequence[Row] | None = None
 
 

@@ -215,6 +215,55 @@ QUANTITIES: dict[str, Quantity] = {
         "texts",
         limits="Counts how often, not by how much.",
     ),
+    "effect_posttrain": Quantity(
+        "Gain by post-training",
+        "Genuine-followup rate of the trained variant minus that of its base: same items, same context.",
+        "user turns",
+        "mean over shared items of r(variant) − r(base), where r = k/m of an item",
+        "A change of style alone can raise it: read the tied gain and the guards.",
+    ),
+    "posttrain_grounding": Quantity(
+        "Tied gain",
+        "The gain under baseline minus the gain where the answer was exchanged or removed: what follows the answer.",
+        "items",
+        "mean over items of (r(variant) − r(base)) under baseline − the same under the perturbation",
+        "Near 0 where a gain is one of style.",
+    ),
+    "accuracy_posttrain": Quantity(
+        "Change of accuracy",
+        "Task accuracy of the trained variant minus that of its base, on the same items.",
+        "assistant turns",
+        _PAIRED,
+        "Not defined where the task has no scorer.",
+    ),
+    "question_rate": Quantity(
+        "Turns that end with a question",
+        "Share of user turns whose last sentence is a question.",
+        "user turns",
+        limits="A program reads the texts.",
+    ),
+    "closing_question_rate": Quantity(
+        "Stock questions",
+        "Share of user turns that end with a question that fits after any answer.",
+        "user turns",
+        limits="A program reads the texts, by a list of phrases.",
+    ),
+    "turn_words": Quantity(
+        "Words of a user turn", "Mean number of words.", "items", "mean over items of the mean over samples", _TAILS
+    ),
+    "distinct_bigrams": Quantity(
+        "Distinct pairs of words",
+        "Share of pairs of neighbouring words that are new in the cell: low where turns repeat each other.",
+        "pairs of words",
+        "distinct pairs / all pairs",
+        "Falls with the amount of text: compare cells of one size.",
+    ),
+    "training_first": Quantity(
+        "First logged value", "What training logged first.", "one step", "as logged", "One training, one seed."
+    ),
+    "training_last": Quantity(
+        "Last logged value", "What training logged last.", "one step", "as logged", "One training, one seed."
+    ),
     "agreement_raw": Quantity(
         "Agreement, raw",
         "Share of turns to which both give the same label.",

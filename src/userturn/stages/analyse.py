@@ -11,6 +11,7 @@ from userturn.artefacts import Row, read_jsonl, write_jsonl
 from userturn.config.statistics import Statistics
 from userturn.exclusions import read_ledger
 from userturn.numbers import CellName, Inputs, Settings, assemble
+from userturn.numbers.row import BASELINE
 
 
 class Spec(job.JobSpec):
@@ -30,6 +31,8 @@ class Spec(job.JobSpec):
     """Judges that were trained in the workflow."""
     measured: tuple[str, ...]
     """Judges whose labels of the gold set are there."""
+    variants: tuple[tuple[str, str], ...] = ()
+    """Models that the study trains, each with its base."""
     exclusions: str | None
     """The ledger of exclusions."""
     statistics: Statistics
@@ -55,6 +58,7 @@ class Spec(job.JobSpec):
             judges=self.judges,
             trained=self.trained,
             measured=self.measured,
+            variants=self.variants,
             ledger=read_ledger(Path(self.exclusions) if self.exclusions else None),
         )
 
@@ -76,8 +80,11 @@ class Spec(job.JobSpec):
         found |= {cell.judgements(judge) for cell in inputs.cells for judge in inputs.judges}
         found |= {layout.likelihood(*shard) for shard in inputs.scored}
         for cell in inputs.repeated:
-            base = CellName(cell.model, cell.dataset, "baseline", cell.temperature)
+            base = CellName(cell.model, cell.dataset, BASELINE, cell.temperature)
             found |= {cell.user_turns, base.user_turns}
+        compared = {name for pair in inputs.variants for name in pair}
+        found |= {cell.user_turns for cell in inputs.cells if cell.model in compared and cell.perturbation == BASELINE}
+        found |= {layout.training_curve(variant) for variant, _ in inputs.variants}
         found |= {layout.judge_held_out(judge) for judge in inputs.trained}
         if inputs.measured:
             found |= {layout.GOLD_LABELS, *map(layout.gold, inputs.measured)}

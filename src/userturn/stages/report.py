@@ -75,6 +75,16 @@ def facts(study: Study, job: job.Job) -> dict[str, Any]:
     }
 
 
+def trained(study: Study, job: job.Job) -> dict[str, dict[str, Any]]:
+    """What the trainings of the study's variants came to."""
+    found = {}
+    for variant in grid.variants(study):
+        paths = layout.training_summary(variant), layout.training_curve(variant)
+        job.reads(*paths)
+        found[variant] = {"summary": read_json(paths[0]), "curve": read_jsonl(paths[1])}
+    return found
+
+
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/report.html``, the files beside it where the page would be too large, and the table."""
     job.reads(layout.NUMBERS)
@@ -97,6 +107,7 @@ def run(spec: Spec, job: job.Job) -> None:
                 numbers=numbers,
                 catalogue=catalogue(study, chunks, processes=job.threads, on_done=progress.advance),
                 facts=facts(spec, job),
+                trained=trained(study, job),
                 before=earlier,
             ),
             chunks,

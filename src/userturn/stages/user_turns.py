@@ -11,9 +11,10 @@ from userturn.config.endpoint import ModelEndpoint
 from userturn.config.engine import EngineConfig
 from userturn.config.perturbations import CONTROLS
 from userturn.config.sampling import Sampling
-from userturn.engine.generation import CellRequest, Generator, Prompted
-from userturn.engine.interface import SamplingParameters
-from userturn.engine.open import open_engine
+from userturn.engine.generation import CellRequest, Prompted
+from userturn.engine.interface import Engine, SamplingParameters
+from userturn.engine.open import Opening, open_engine
+from userturn.engine.parts import SharedGenerator
 from userturn.engine.store import CellStore
 from userturn.probing import RendererSpec, template_facts
 from userturn.render import Renderer
@@ -46,6 +47,8 @@ class Spec(job.JobSpec):
     """By temperature, as `layout.temperature_key` spells it."""
     seed: int
     lock_sha256: str
+    parts: int = 1
+    """Jobs that write the turns together; this one then finds them in the store."""
 
 
 def known_turns(contexts: Iterable[Row], renderer: Renderer) -> list[Row]:
@@ -78,11 +81,17 @@ def requested(spec: Spec, cell: CellSpec, contexts: Iterable[Row], renderer: Ren
     )
 
 
+def opened(spec: Spec, job: job.Job) -> tuple[Opening[Engine], SharedGenerator]:
+    """The engine of a shard, not loaded yet, and what generates with it."""
+    engine = open_engine(spec.model, spec.engine, spec.endpoint, threads=job.threads, lock_sha256=spec.lock_sha256)
+    store = CellStore(layout.cell_store())
+    return engine, SharedGenerator(engine.load, store, engine.identity, together=engine.together)
+
+
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/user_turns/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
     renderer = spec.renderer.load(spec.model)
-    engine = open_engine(spec.model, spec.engine, spec.endpoint, threads=job.threads, lock_sha256=spec.lock_sha256)
-    generator = Generator(engine.load, CellStore(layout.cell_store()), engine.identity, together=engine.together)
+    engine, generator = opened(spec, job)
 
     @cache
     def contexts(dataset: str, perturbation: str) -> list[Row]:
@@ -110,7 +119,8 @@ def run(spec: Spec, job: job.Job) -> None:
             write(cell, known_turns(contexts(cell.dataset, cell.perturbation), renderer), None)
     requests = [requested(spec, c, contexts(c.dataset, c.perturbation), renderer) for c in generated]
     progress = job.progress(sum(map(len, requests)), f"{spec.model}: user turns")
-    for cell, request, rows in zip(generated, requests, generator.cells(requests, progress.advance), strict=True):
+    written = generator.collect(requests, spec.parts, progress.advance)
+    for cell, request, rows in zip(generated, requests, written, strict=True):
         write(cell, rows, request.sampling)
     progress.close()
     job.say(

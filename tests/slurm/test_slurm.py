@@ -1,0 +1,87 @@
+"""The study through `profiles/slurm` on a real SLURM: the same bytes as here, one card a job, kills survived."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from userturn import layout
+from userturn.artefacts import read_json
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1800)]
+
+#: Stages whose jobs load a model.
+LOADING = {"assistant_turns", "user_turns", "likelihood"}
+
+
+@pytest.fixture(scope="module")
+def local(simulated, chaos) -> dict[str, str]:
+    """Digests of the study, run here."""
+    folder = simulated("local")
+    assert folder.start("--cores", "2").wait() == 0, folder.said()
+    return chaos.digests(folder.path)
+
+
+def until(true: Callable[[], object], seconds: float = 300) -> None:
+    """Waits until something is so."""
+    limit = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < limit, "waited too long"
+        time.sleep(0.3)
+
+
+def test_the_same_bytes_and_one_card_a_job(cluster, simulated, chaos, local: dict[str, str]) -> None:
+    folder = simulated("cluster")
+    assert folder.start_on_cluster().wait() == 0, folder.said()
+    assert chaos.digests(folder.path) == local
+    seen = set()
+    for path in (folder.path / layout.MANIFESTS).rglob("*.json"):
+        manifest = read_json(path)
+        assert manifest["run"]["slurm_job_id"], path
+        if manifest["stage"] in LOADING:
+            assert manifest["run"]["accelerator_devices"] in {"0", "1"}, path
+            seen.add(manifest["run"]["accelerator_devices"])
+        else:
+            assert manifest["run"]["accelerator_devices"] is None, path
+    # two models ran beside each other, each with a card of its own
+    assert seen == {"0", "1"}
+    logs = {path.parent.parent.name for path in (folder.path / "logs/slurm").rglob("*.log")}
+    assert {"rule_user_turns", "rule_judge"} <= logs
+
+
+def test_a_cancelled_job_and_a_lost_node(cluster, simulated, chaos, local: dict[str, str]) -> None:
+    folder = simulated("killed")
+    run = folder.start_on_cluster()
+    cells = folder.path / layout.cell_store()
+    until(lambda: cluster.running("user_turns"))
+    # the answers are 6 cells: some user turns are finished, most are not
+    until(lambda: len(list(cells.glob("*/*.jsonl"))) > 9)
+    (cancelled, *_) = cluster.running("user_turns")
+    cluster.ask("scancel", cancelled)
+    kept = {path.name: path.stat().st_ino for path in cells.glob("*/*.jsonl")}
+    until(lambda: cancelled not in cluster.running("user_turns"))
+    until(lambda: cluster.running("user_turns"))
+    cluster.node("down")
+    time.sleep(3)
+    cluster.node("resume")
+    assert run.wait() == 0, folder.said()
+    assert chaos.digests(folder.path) == local
+    # nothing that was finished was generated again
+    assert {path.name: path.stat().st_ino for path in cells.glob("*/*.jsonl") if path.name in kept} == kept
+    assert cluster.ask("squeue", "-h") == ""
+
+
+def test_a_workflow_that_is_gone_and_a_stale_lock(cluster, simulated, chaos, local: dict[str, str]) -> None:
+    folder = simulated("gone")
+    run = folder.start_on_cluster()
+    until(lambda: cluster.running("user_turns"))
+    run.kill()
+    run.wait()
+    # its jobs end in their own time; whoever does not want to wait for them cancels them
+    assert cluster.running("user_turns")
+    cluster.ask("scancel", "--user=root")
+    until(lambda: cluster.ask("squeue", "-h") == "")
+    assert folder.start_on_cluster().wait() == 0, folder.said()
+    assert chaos.digests(folder.path) == local
