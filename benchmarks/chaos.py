@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
@@ -74,12 +73,16 @@ def checkout(folder: Path, config: Mapping[str, Any], files: Mapping[Path, bytes
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The sha256 of every artefact but manifests, which tell times and hosts."""
+    """The sha256 of every artefact but manifests, which tell times and hosts.
+
+    What a killed job left half-written is no artefact: it has a name of its own, and is removed a day later.
+    """
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for top in (layout.DATA, layout.RESULTS)
         for path in sorted((folder / top).rglob("*"))
         if path.is_file() and layout.MANIFESTS not in path.relative_to(folder).parents
+        if not any(part.endswith(".part") for part in path.parts)
     }
 
 
@@ -100,7 +103,7 @@ class Outcome:
         seconds: of all rounds together.
     """
 
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: dict[str, int] = field(default_factory=dict)
     rounds: int = 0
     runs: int = 0
     orphans: int = 0
@@ -168,7 +171,7 @@ def _round(folder: Path, kills: int, chance: random.Random, outcome: Outcome) ->
                 os.kill(victim, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-            outcome.kills[what] += 1
+            outcome.kills[what] = outcome.kills.get(what, 0) + 1
             killed += 1
             print(f"kill {sum(outcome.kills.values())}: {what} {victim}", flush=True)
             if what == "workflow":

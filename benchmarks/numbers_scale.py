@@ -169,7 +169,8 @@ def main() -> int:
         size = sum(file.stat().st_size for file in Path(folder).rglob("*.jsonl"))
         print(
             f"SIMULATED: {len(numbers):,} numbers of {len(grid):,} cells ({judgements:,} judgements, "
-            f"{size / 1e9:.2f} GB) in {watch.seconds:.0f} s on {given.processes} processes; at most {watch.largest / 2**30:.2f} GiB together"
+            f"{size / 1e9:.2f} GB) in {watch.seconds:.0f} s on {given.processes} processes; "
+            f"at most {watch.largest / 2**30:.2f} GiB together"
         )
         os.chdir("/")
     return 0 if watch.seconds < 120 and watch.largest < 4e9 else 1

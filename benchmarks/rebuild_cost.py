@@ -1,8 +1,8 @@
 """What it costs to build single cells again, and whether they come out the same.
 
 ``python benchmarks/rebuild_cost.py [--cells 10] [--seed 1]`` in the folder of a finished study draws cells by a seed,
-one of each perturbation first, and runs ``userturn rebuild`` for each. It prints the seconds of each beside its share of
-the recorded generation job (by tokens), and exits with 1 if a cell is not identical.
+one of each perturbation first, and runs ``userturn rebuild`` for each. It prints the seconds of each beside its share
+of the recorded generation job (by tokens), and exits with 1 if a cell is not identical.
 """
 
 from __future__ import annotations

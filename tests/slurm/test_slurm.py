@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import yaml
 
 from userturn import layout
 from userturn.artefacts import read_json
+from workflow.conftest import MODEL, tiny_config
+
+from .conftest import Folder
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1800)]
 
@@ -85,3 +92,25 @@ def test_a_workflow_that_is_gone_and_a_stale_lock(cluster, simulated, chaos, loc
     until(lambda: cluster.ask("squeue", "-h") == "")
     assert folder.start_on_cluster().wait() == 0, folder.said()
     assert chaos.digests(folder.path) == local
+
+
+@pytest.mark.engine
+def test_the_real_model(cluster, executor, chaos, root: Path, chat_model: Path, tmp_path: Path) -> None:
+    config = tiny_config()
+    for model in config["models"].values():
+        model["resources"] = {**model["resources"], "cores": 2, "memory_gb": 8}
+    found = []
+    for where in ("local", "cluster"):
+        folder = Folder(chaos.checkout(tmp_path / where, config, {}, "config/study.yaml"), executor, [])
+        (folder.path / "config/study.yaml").write_text(yaml.safe_dump(config))
+        for made in (
+            f"data/models/{MODEL}",
+            "data/judges/provisional",
+            "results/manifests/model",
+            "results/manifests/judge_model",
+        ):
+            shutil.copytree(root / made, folder.path / made, copy_function=os.link)
+        run = folder.start("--cores", "2") if where == "local" else folder.start_on_cluster()
+        assert run.wait() == 0, folder.said()
+        found.append(chaos.digests(folder.path))
+    assert found[0] == found[1]

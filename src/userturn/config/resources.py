@@ -47,8 +47,8 @@ class Resources(Section):
     partition: str | None = Field(default=None, min_length=1)
     """Partition of a cluster for the jobs that load this model; null: the cluster's default."""
     jobs: int = Field(default=1, ge=1)
-    """Jobs that write the user turns of one shard together, each a range of the items with a model load of its own; more
-    than one only with `engine.batch_invariant`."""
+    """Jobs that write the user turns of one shard together, each a range of the items with a model load of its own;
+    more than one only with `engine.batch_invariant`."""
     memory_gb: int = Field(default=8, ge=1)
     """Main memory of one job, in GiB."""
     time_minutes: int = Field(default=240, ge=1)
