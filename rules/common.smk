@@ -8,7 +8,12 @@ from snakemake.settings.types import DeploymentMethod
 from userturn import grid, layout, lifeline, specs
 from userturn.code import stage_digest
 from userturn.config.load import ConfigError, check_config
-from userturn.environments import EnvironmentMismatch, current_lock, engine_python
+from userturn.environments import (
+    EnvironmentMismatch,
+    current_lock,
+    engine_python,
+    tell_jobs,
+)
 from userturn.runlock import RunLock, RunLockHeld
 
 # Jobs end with the workflow that started them, also those that it is only just starting.
@@ -41,10 +46,10 @@ wildcard_constraints:
 
 # With --sdm conda a job finds its own Python first on the path.
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-PYTHON = {
-    "workflow": "python" if CONDA else sys.executable,
-    "engine": "python" if CONDA else engine_python(),
-}
+if CONDA:
+    tell_jobs(workflow="python", engine="python")
+else:
+    tell_jobs(workflow=sys.executable, engine=engine_python())
 
 
 # Elsewhere a job takes what --cores gives; on a cluster, where nothing gives it, the cores that it asks for. Jobs of a
@@ -73,8 +78,7 @@ def stage(name, environment):
     """The command of a stage, to be completed with --spec, --log and --manifest."""
     lock = LOCKS[environment]
     source = "PYTHONPATH=src " if CONDA else ""
-    # the interpreter is filled in when the job runs: the rule's own text must not depend on where the checkout is
-    return f"{source}{{PYTHON[{environment}]}} -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}"
+    return f'{source}"$PYTHON_OF_{environment.upper()}" -m userturn.stages.{name} --lock {lock.file}:{lock.sha256}'
 
 
 def triggers(name, environment):

@@ -33,6 +33,19 @@ def engine_python() -> str:
     return os.environ.get(ENGINE_PYTHON, str(FOLDER / "engine" / "bin" / "python"))
 
 
+def tell_jobs(*, workflow: str, engine: str) -> None:
+    """Names the Pythons that run rules, through the environment that jobs inherit.
+
+    A path in the text of a rule would make every checkout's rules other rules, and a restored study would run again.
+
+    Args:
+        workflow: of the rules of the `workflow` environment.
+        engine: of those of the `engine` environment.
+    """
+    os.environ["PYTHON_OF_WORKFLOW"] = workflow
+    os.environ["PYTHON_OF_ENGINE"] = engine
+
+
 def current_lock(environment: str, root: Path = Path()) -> Lock:
     """The lock in use for an environment.
 

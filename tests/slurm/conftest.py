@@ -68,8 +68,13 @@ class Cluster:
     folder: Path
 
     def ask(self, *words: str) -> str:
-        """Runs one of SLURM's commands and returns what it said."""
-        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        """Runs one of SLURM's commands and returns what it said; a busy controller is asked again."""
+        for _ in range(5):
+            done = subprocess.run(words, check=False, capture_output=True, text=True)
+            if done.returncode == 0:
+                return done.stdout
+            time.sleep(1)
+        pytest.fail(f"{' '.join(words)}: {done.stderr}")
 
     def running(self, rule: str) -> list[str]:
         """Numbers of the running jobs of a rule."""

@@ -105,13 +105,13 @@ def test_no_rule_depends_on_where_the_checkout_is(sealed: Workspace) -> None:
 
 
 def test_a_seal_is_refused_while_snakemake_runs(sealed: Workspace, tmp_path: Path) -> None:
-    copy = Workspace(tmp_path / "copy")
-    shutil.copytree(sealed.folder, copy.folder, symlinks=True, copy_function=copy)
-    (copy.folder / "results/report.html").unlink()
+    made = Workspace(tmp_path / "copy")
+    shutil.copytree(sealed.folder, made.folder, symlinks=True, copy_function=copy)
+    (made.folder / "results/report.html").unlink()
     with subprocess.Popen(
-        copy.command("results/report.html", "--cores", "1"),
-        cwd=copy.folder,
-        env=copy.environment,
+        made.command("results/report.html", "--cores", "1"),
+        cwd=made.folder,
+        env=made.environment,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -120,7 +120,7 @@ def test_a_seal_is_refused_while_snakemake_runs(sealed: Workspace, tmp_path: Pat
         for line in running.stdout:
             if "Writing the report" in line:
                 break
-        said = userturn(copy.folder, "seal", "--configfile", "config/tiny.yaml", code=1)
+        said = userturn(made.folder, "seal", "--configfile", "config/tiny.yaml", code=1)
         rest = running.stdout.read()
     assert running.returncode == 0, rest
     assert "another run is active in this folder" in said
