@@ -106,7 +106,7 @@ class Auditor:
         self._code = _code_beside({job.manifest.stage for job in self.lineage.jobs()}) if code else None
         self._report = ""
         self._code_found: dict[str, str] | None = None
-        self._origins: dict[str, Mapping[str, Any]] = {}
+        self._origins: dict[str, Future[Mapping[str, Any]]] = {}
         self.sealed = read_record(root / RECORD) if (root / RECORD).is_file() else None
 
     def audit(self, wanted: str) -> Audit:
@@ -122,6 +122,8 @@ class Auditor:
         links = self._links(row)
         for link in sorted(links, key=lambda link: -self._size(link.path)):
             self._digest(link.path)
+        jobs = list({link.job.path: link.job for link in links if link.job is not None}.values())
+        origins = [(job, self._origin(source)) for job in jobs for source in _pinned(job.manifest.spec)]
         faults = [f"{path}: {fault}" for path, fault in self.lineage.faults.items()]
         recomputed, found = self._recompute(row)
         faults += found
@@ -129,8 +131,7 @@ class Auditor:
         faults += found
         files = [self._file(link) for link in links]
         faults += [f"{file.path}: {fault}" for file in files for fault in file.faults]
-        jobs = list({link.job.path: link.job for link in links if link.job is not None}.values())
-        sources = list(self._sources(jobs))
+        sources = list({one.result()["what"]: {**one.result(), "used_by": job.name} for job, one in origins}.values())
         faults += [f"{source['what']}: {source['fault']}" for source in sources if source.get("fault")]
         code = self._code_now(jobs)
         notes = [f"the code of {name} here is not the code that ran" for name, same in code.items() if not same]
@@ -228,17 +229,12 @@ class Auditor:
         found, wrong = wrongly_shown(self._report, row)
         return found, [f"{layout.REPORT}: {fault}" for fault in wrong]
 
-    def _sources(self, jobs: Sequence[Job]) -> Iterator[Mapping[str, Any]]:
-        """The pinned origins that a chain ends in."""
-        seen: set[str] = set()
-        for job in jobs:
-            for source in _pinned(job.manifest.spec):
-                key = json.dumps(source, sort_keys=True)
-                if key not in seen:
-                    seen.add(key)
-                    if key not in self._origins:
-                        self._origins[key] = _looked_up(source)
-                    yield {**self._origins[key], "used_by": job.name}
+    def _origin(self, source: Mapping[str, Any]) -> Future[Mapping[str, Any]]:
+        """A pinned origin that a chain ends in."""
+        key = json.dumps(source, sort_keys=True)
+        if key not in self._origins:
+            self._origins[key] = self._pool.submit(_looked_up, source)
+        return self._origins[key]
 
     def _code_now(self, jobs: Sequence[Job]) -> dict[str, bool]:
         if self._code is None:
