@@ -6,7 +6,7 @@ DEV := .envs/dev/bin
 # Some machines tell Python not to keep compiled modules: each start of Snakemake or vLLM would then take three times as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report test check-report lint setup setup-dev schema
+.PHONY: report test test-slow check-report lint setup setup-dev schema
 
 report: setup ## set up, then run the main job on the embedded default study
 	$(BIN)/snakemake --cores $(CORES) results/report.html
@@ -17,6 +17,9 @@ WEIGHTS := data/models/smollm2-135m-instruct/model.json data/judges/provisional/
 test: setup setup-dev ## set up, then run the tests
 	$(BIN)/snakemake --cores $(CORES) --quiet all -- $(WEIGHTS)
 	$(DEV)/python -m pytest
+
+test-slow: setup setup-dev ## kills at random moments and trainings that are killed: minutes
+	$(DEV)/python -m pytest -m slow
 
 check-report: setup-dev ## check what `make report` wrote
 	$(DEV)/python -m pytest -m main_job tests/main_job

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.workflow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def test_kills_cost_no_byte_no_cell_and_leave_nothing_behind(root: Path, tmp_path: Path) -> None:

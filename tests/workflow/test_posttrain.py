@@ -173,6 +173,7 @@ def test_the_variant_is_an_ordinary_model_folder_that_says_where_it_comes_from(r
     assert not list((runs["sft"] / ".userturn" / "posttrain").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_weights(runs, folder, tmp_path):
     where = tmp_path / "killed"
     shutil.copytree(folder, where)
@@ -204,6 +205,7 @@ def pin(model: Path) -> str:
     return listing_sha256({name: sha256_file(path) for name, path in files.items()})
 
 
+@pytest.mark.slow
 def test_snakemake_trains_a_variant_and_leaves_it_alone_until_its_rows_change(workspace, tmp_path):
     """The rules, on the tiny model as a folder source: data, training, an ordinary model folder, nothing to redo."""
     made = workspace("posttrain")
