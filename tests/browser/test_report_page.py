@@ -54,7 +54,7 @@ def browser() -> Iterator[Any]:
     # no sandbox: containers run the tests as root
     with (
         sync_api.sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]) as found,
+        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=180_000) as found,
     ):
         yield found
 
