@@ -189,7 +189,7 @@ def test_refusals(made: Study, capsys: pytest.CaptureFixture[str]) -> None:
     assert export("--n", "20", "out") == 0
     assert re.search(r"20 of \d+ user turns, 56 of 56 cells finished", capsys.readouterr().out)
     for arguments, words in {
-        ("--judge", "nobody", "x"): ("--judge nobody", "known: provisional"),
+        ("--judge", "nobody", "x"): ("--judge nobody", "known: other, provisional"),
         ("--n", "21", "out"): ("out/key.json is there and differs",),
     }.items():
         assert export(*arguments) == 1
