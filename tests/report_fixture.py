@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,8 @@ DATASETS = ["gsm8k", "mt_bench"]
 _SOURCE = {"kind": "file", "path": "somewhere/weights.bin", "sha256": "0" * 64}
 
 
-@cache
 def study() -> dict[str, Any]:
+    """A config of the caller's own: tests change it."""
     perturbed = {"temperatures": [0.0, 1.0]}
     return Study.model_validate(
         {

@@ -219,32 +219,34 @@ def contexts(study: Study, shard: grid.Shard) -> str:
     )
 
 
+def _user_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> dict[str, Any]:
+    parts = len(grid.parts(study, shard))
+    return {
+        **({"parts": parts} if parts else {}),
+        "model": shard.model,
+        "cells": [
+            {"kind": study.probe.perturbations[cell["perturbation"]].kind, **cell} for cell in _cells(study, shard)
+        ],
+        "renderer": _renderer(study, shard.model),
+        "engine": study.engine_of(shard.model).model_dump(mode="json"),
+        **_endpoint(study, shard.model),
+        "sampling": {
+            layout.temperature_key(t): study.probe.sampling_at(t).model_dump(mode="json")
+            for t in study.probe.temperatures
+        },
+        "seed": study.seed,
+        "lock_sha256": lock_sha256,
+    }
+
+
 def user_turns(study: Study, shard: grid.Shard, lock_sha256: str) -> str:
     """Spec of `userturn.stages.user_turns`."""
-    parts = len(grid.parts(study, shard))
-    return canonical(
-        {
-            **({"parts": parts} if parts else {}),
-            "model": shard.model,
-            "cells": [
-                {"kind": study.probe.perturbations[cell["perturbation"]].kind, **cell} for cell in _cells(study, shard)
-            ],
-            "renderer": _renderer(study, shard.model),
-            "engine": study.engine_of(shard.model).model_dump(mode="json"),
-            **_endpoint(study, shard.model),
-            "sampling": {
-                layout.temperature_key(t): study.probe.sampling_at(t).model_dump(mode="json")
-                for t in study.probe.temperatures
-            },
-            "seed": study.seed,
-            "lock_sha256": lock_sha256,
-        }
-    )
+    return canonical(_user_turns(study, shard, lock_sha256))
 
 
 def user_turns_part(study: Study, shard: grid.Shard, part: str, lock_sha256: str) -> str:
     """Spec of `userturn.stages.user_turns_part`; ``part`` as `userturn.grid.parts` names it."""
-    return canonical({**json.loads(user_turns(study, shard, lock_sha256)), "part": int(part.partition("of")[0])})
+    return canonical(_user_turns(study, shard, lock_sha256) | {"part": int(part.partition("of")[0])})
 
 
 def likelihood(study: Study, shard: grid.Shard, lock_sha256: str) -> str:

@@ -36,15 +36,12 @@ FINAL = Path("labels/people/labels.jsonl")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    # no sandbox: containers run the tests as root; the first start after a thousand other tests may fail
-    try:
-        playwright = sync_api.sync_playwright().start()
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=60_000)
-    except Exception as error:
-        pytest.skip(f"no browser could be started here: {type(error).__name__}: {error}")
-    yield found
-    found.close()
-    playwright.stop()
+    # no sandbox: containers run the tests as root
+    with (
+        sync_api.sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=180_000) as found,
+    ):
+        yield found
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from userturn import manifest
 from userturn.artefacts import write_json, write_jsonl
-from userturn.provenance.audit import UnknownNumber, _pinned, find
-from userturn.provenance.lineage import Lineage
+from userturn.provenance.audit import UnknownNumber, find
+from userturn.provenance.lineage import Lineage, pinned_sources
 from userturn.provenance.rebuild import UnknownCell, find_cell
 from userturn.provenance.rows import behind
 from userturn.provenance.shown import fields, wrongly_shown
@@ -63,7 +63,7 @@ def test_a_number_without_a_value_is_compared_too() -> None:
 def test_near_ids_are_named() -> None:
     rows = [ROW, ROW | {"id": "accuracy/m/d"}]
     assert find(rows, ROW["id"]) is ROW
-    with pytest.raises(UnknownNumber, match=r"2 numbers\); near ids:\n  followup_rate/m/d/baseline/t0.0"):
+    with pytest.raises(UnknownNumber, match=r"2 numbers\); near ones:\n  followup_rate/m/d/baseline/t0.0"):
         find(rows, "followup_rate/m/d/baseline/t0.1")
     with pytest.raises(UnknownNumber, match="accuracy/m/d"):
         find(rows, "accuracy")
@@ -156,7 +156,12 @@ def test_cells_are_found_by_name(study: Path) -> None:
 
 
 def test_pinned_sources_are_found_anywhere_in_a_spec() -> None:
-    wheel = {"kind": "wheel", "package": "p", "version": "1", "sha256": "a"}
-    hub = {"kind": "hub", "repo": "o/n", "revision": "b"}
-    spec = {"source": wheel, "training": {"x": {"source": hub}}, "kind": "file", "list": [{"kind": "baseline"}]}
-    assert list(_pinned(spec)) == [wheel, hub]
+    wheel = {"kind": "wheel", "package": "p", "version": "1", "sha256": "a" * 64, "member": "p/x"}
+    file = {"kind": "file", "path": "x.jsonl", "sha256": "b" * 64}
+    spec = {"source": wheel, "training": {"x": {"source": file}}, "kind": "file", "list": [{"kind": "baseline"}]}
+    assert [
+        source.model_dump(include=set(one)) for source, one in zip(pinned_sources(spec), (wheel, file), strict=True)
+    ] == [
+        wheel,
+        file,
+    ]

@@ -24,8 +24,8 @@ from userturn.provenance.citation import Author, read_citation
 from userturn.provenance.contents import own_record
 from userturn.provenance.crate import export
 from userturn.provenance.crate_graph import describe
-from userturn.provenance.crate_study import SealedStudy, kind, readme, sources
-from userturn.provenance.lineage import Lineage
+from userturn.provenance.crate_study import SealedStudy, kind, readme
+from userturn.provenance.lineage import Lineage, pinned_sources
 from userturn.provenance.record import read_description
 from userturn.provenance.seal import seal
 
@@ -395,7 +395,7 @@ def test_kinds_and_sources() -> None:
     assert kind("data/contexts/m/d/p.jsonl") == "contexts"
     assert kind("results/numbers.jsonl") == "numbers.jsonl"
     assert kind("gold/turns.jsonl") == "gold"
-    found = list(sources({"a": [WHEEL, {"kind": "baseline"}], "b": {"c": WHEEL | {"more": 1}}, "kind": 3}))
+    found = list(pinned_sources({"a": [WHEEL, {"kind": "baseline"}], "b": {"c": WHEEL | {"more": 1}}, "kind": 3}))
     assert [str(one) for one in found] == ["some-items 1.2"]
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from userturn import layout
 from userturn.numbers import Inputs, Settings
-from userturn.numbers.posttrain import OF_SHARD, accuracy_of, asks, closes, effects_of, guards
+from userturn.numbers.guards import asks, closes, guards
+from userturn.numbers.posttrain import OF_SHARD, accuracy_of, effects_of
 from userturn.numbers.row import CellName
 from userturn.numbers.shard import Shard
 

@@ -90,6 +90,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
 
 
 def _page(audit: Audit) -> Iterator[str]:
+    from userturn.provenance.record import is_manifest
     from userturn.report import figures
     from userturn.report.inert import visible_text as safe
 
@@ -112,7 +113,7 @@ def _page(audit: Audit) -> Iterator[str]:
     yield "chain (nearest first; every file hashed again)"
     for file in audit.files:
         mark = "FAULT" if file.faults else "ok"
-        origin = f"  by {file.made_by}" if file.made_by else "  provided"
+        origin = f"  by {file.made_by}" if file.made_by else "  a manifest" if is_manifest(file.path) else "  provided"
         yield f"  {mark:5} {(file.sha256 or 'missing')[:12]:12} {safe(file.path)}{origin}"
     yield ""
     yield "jobs"
@@ -130,10 +131,11 @@ def _page(audit: Audit) -> Iterator[str]:
 
 
 def _exclusions(audit: Audit) -> Iterator[str]:
+    from userturn.exclusions import Exclusion, describe
+
     for job in audit.jobs:
         for entry in job.manifest.facts.get("exclusions", ()) if job.manifest.stage == "analyse" else ():
-            about = {key: value for key, value in entry.items() if key not in ("reason", "by")}
-            yield f"{', '.join(f'{key} {value}' for key, value in about.items())}: {entry['reason']}"
+            yield f"{describe(Exclusion.model_validate(entry))}: {entry['reason']}"
 
 
 def _job(job: Job, audit: Audit) -> Iterator[str]:

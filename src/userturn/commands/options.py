@@ -26,6 +26,16 @@ def add_configfile(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def duration(seconds: float | None) -> str:
+    """A time in words: minutes, hours, or days."""
+    if seconds is None:
+        return "not known"
+    minutes = round(seconds / 60)
+    if minutes >= 48 * 60:
+        return f"{seconds / 86400:.1f} days"
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{max(minutes, 1)} min"
+
+
 def load(files: list[Path]) -> Study:
     """The study of the config files.
 

@@ -54,7 +54,8 @@ def _page(plan: Plan, unpinned: list[str]) -> str:
         *_table(plan),
         "",
         f"accelerator-hours  {_number(plan.accelerator_hours)}",
-        f"wall-clock         {_duration(plan.seconds_in_turn)} one job at a time; {_duration(plan.seconds_at_once)} "
+        f"wall-clock         {shared.duration(plan.seconds_in_turn)} one job at a time; "
+        f"{shared.duration(plan.seconds_at_once)} "
         "with all shards at once" + (f" on {plan.cards_at_once} cards" if plan.cards_at_once else ""),
     ]
     lines += ["", *(f"measured  {sentence}" for sentence in plan.measured)] if plan.measured else [""]
@@ -78,7 +79,7 @@ def _table(plan: Plan) -> list[str]:
                 _count(both.prompt),
                 _count(both.new),
                 str(model.gpus),
-                _duration(model.seconds),
+                shared.duration(model.seconds),
                 _number(model.accelerator_hours),
             )
         )
@@ -100,12 +101,3 @@ def _count(value: float) -> str:
 
 def _number(value: float | None) -> str:
     return "not known" if value is None else f"{value:,.1f}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "not known"
-    minutes = round(seconds / 60)
-    if minutes >= 48 * 60:
-        return f"{seconds / 86400:.1f} days"
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{max(minutes, 1)} min"

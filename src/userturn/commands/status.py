@@ -84,12 +84,12 @@ def _page(found: Status) -> str:
     if found.jobs_per_hour is not None:
         lines.append(f"rate               {found.jobs_per_hour:,.0f} jobs an hour")
     if found.active and counts["done"] < len(found.jobs):
-        left = "not known yet" if found.seconds_left is None else f"about {_duration(found.seconds_left)}"
+        left = "not known yet" if found.seconds_left is None else f"about {shared.duration(found.seconds_left)}"
         lines.append(f"left               {left}")
     running = [
         f"running  {'/'.join(job.name)}"
         + (f": {job.done:,} of {job.total:,}, {job.rate:,.1f} a second" if job.total else "")
-        + (f"; silent for {_duration(job.silent_seconds)}" if (job.silent_seconds or 0) > 60 else "")
+        + (f"; silent for {shared.duration(job.silent_seconds)}" if (job.silent_seconds or 0) > 60 else "")
         for job in found.jobs
         if job.state == "running"
     ]
@@ -119,12 +119,3 @@ def _table(what: str, rows: Mapping[str, Mapping[State, int]]) -> list[str]:
     return [head] + [
         f"{name:{width}}  " + "  ".join(f"{n or '·':>7}" for n in counts.values()) for name, counts in rows.items()
     ]
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "not known"
-    minutes = round(seconds / 60)
-    if minutes >= 48 * 60:
-        return f"{seconds / 86400:.1f} days"
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{max(minutes, 1)} min"

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from userturn import layout
-from userturn.artefacts import Row, read_jsonl
+from userturn.artefacts import Row
 from userturn.numbers import posttrain
 from userturn.numbers.cells import accuracies, cell_numbers, cut_rate
 from userturn.numbers.contrasts import associations, decouplings, effects, slopes
@@ -77,7 +77,7 @@ def assemble(
     Args:
         inputs: the study's parts.
         settings: judge, level, resamples, seed, confirmatory family.
-        read: reads the rows of an artefact; with several processes they read the files themselves.
+        read: reads the rows of an artefact; with several processes a function of a module, as each of them calls it.
         processes: that share the shards.
         on_done: called with 1 for each shard that is done.
 
@@ -89,7 +89,8 @@ def assemble(
     rows: list[Row] = []
     summaries: list[Summary] = []
     tables: list[Pairs] = []
-    for found, summary, pairs, met in _work(shards, settings, known, read, processes):
+    work = partial(_shard, settings=settings, known=known, read=read)
+    for found, summary, pairs, met in spread(work, shards, processes, preload=["userturn.numbers"]):
         rows += found
         summaries.append(summary)
         tables.append(pairs)
@@ -104,22 +105,10 @@ def assemble(
 _Done = tuple[list[Row], Summary, Pairs, set[int]]
 
 
-def _work(shards: list[Inputs], settings: Settings, known: Known, read: ReadRows, processes: int) -> Iterator[_Done]:
-    if processes < 2:
-        yield from (_shard(one, settings, known, read) for one in shards)
-        return
-    work = partial(_shard_from_files, settings=settings, known=known)
-    yield from spread(work, shards, processes, preload=["userturn.numbers"])
-
-
 def _shard(inputs: Inputs, settings: Settings, known: Known, read: ReadRows) -> _Done:
     shard = Shard(inputs, settings, read, paired=True)
     rows = [one.row(settings) for build, _ in OF_SHARD for one in build(shard, known)]
     return rows, shard.summary(), shard.pairs, inputs.ledger.met
-
-
-def _shard_from_files(inputs: Inputs, settings: Settings, known: Known) -> _Done:
-    return _shard(inputs, settings, known, read_jsonl)
 
 
 def definition(id: str, sources: list[Path], inputs: Inputs, settings: Settings, read: ReadRows) -> Definition | None:

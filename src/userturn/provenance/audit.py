@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,9 +12,11 @@ from typing import Any
 from userturn import layout
 from userturn.artefacts import ArtefactError, Row, read_jsonl
 from userturn.files import sha256_file
-from userturn.provenance import ProvenanceError
-from userturn.provenance.lineage import Job, Lineage, Link
-from userturn.provenance.record import RECORD, entry, is_manifest, read_record
+from userturn.provenance import ProvenanceError, nearest
+from userturn.provenance.lineage import Job, Lineage, Link, pinned_sources
+from userturn.provenance.record import RECORD, code_digests, entry, is_manifest, read_record
+from userturn.sources.cache import SourceCache
+from userturn.sources.config import FileSource, Source, WheelSource
 
 
 class UnknownNumber(ProvenanceError):
@@ -70,10 +69,7 @@ def find(numbers: Sequence[Row], wanted: str) -> Row:
     ids = {str(row["id"]): row for row in numbers}
     if wanted in ids:
         return ids[wanted]
-    inside = [id for id in ids if wanted in id]
-    near = inside[:5] or difflib.get_close_matches(wanted, ids, n=5, cutoff=0.4)
-    hint = "; near ids:\n  " + "\n  ".join(near) if near else ""
-    raise UnknownNumber(f"no number {wanted!r} in {layout.NUMBERS} ({len(ids)} numbers){hint}")
+    raise UnknownNumber(f"no number {wanted!r} in {layout.NUMBERS} ({len(ids)} numbers){nearest(wanted, ids)}")
 
 
 def read_numbers(root: Path) -> list[Row]:
@@ -92,7 +88,7 @@ class Auditor:
     """Audits numbers of one study; what several numbers share is hashed once."""
 
     def __init__(self, root: Path, *, code: bool = True) -> None:
-        """Reads the manifests and begins to hash weights and to digest code beside it.
+        """Reads the manifests.
 
         Args:
             root: the study's folder, which is the current one.
@@ -103,10 +99,9 @@ class Auditor:
         self.lineage = Lineage(root)
         self._pool = ThreadPoolExecutor(2)
         self._digests: dict[str, Future[tuple[str | None, int]]] = {}
-        self._code = _code_beside({job.manifest.stage for job in self.lineage.jobs()}) if code else None
+        self._code_here = code_digests() if code else None
         self._report = ""
-        self._code_found: dict[str, str] | None = None
-        self._origins: dict[str, Future[Mapping[str, Any]]] = {}
+        self._origins: dict[tuple[str, str | None], Future[Mapping[str, Any]]] = {}
         self.sealed = read_record(root / RECORD) if (root / RECORD).is_file() else None
 
     def audit(self, wanted: str) -> Audit:
@@ -123,7 +118,8 @@ class Auditor:
         for link in sorted(links, key=lambda link: -self._size(link.path)):
             self._digest(link.path)
         jobs = list({link.job.path: link.job for link in links if link.job is not None}.values())
-        origins = [(job, self._origin(source)) for job in jobs for source in _pinned(job.manifest.spec)]
+        pinned = [source for job in jobs for source in pinned_sources(job.manifest.spec)]
+        origins = {_named(source): self._origin(source) for source in pinned}
         faults = [f"{path}: {fault}" for path, fault in self.lineage.faults.items()]
         recomputed, found = self._recompute(row)
         faults += found
@@ -131,7 +127,7 @@ class Auditor:
         faults += found
         files = [self._file(link) for link in links]
         faults += [f"{file.path}: {fault}" for file in files for fault in file.faults]
-        sources = list({one.result()["what"]: {**one.result(), "used_by": job.name} for job, one in origins}.values())
+        sources = [found.result() for found in origins.values()]
         faults += [f"{source['what']}: {source['fault']}" for source in sources if source.get("fault")]
         code = self._code_now(jobs)
         notes = [f"the code of {name} here is not the code that ran" for name, same in code.items() if not same]
@@ -141,24 +137,17 @@ class Auditor:
         return Audit(row, recomputed, shown, faults, notes, files, jobs, sources, code)
 
     def _links(self, row: Row) -> list[Link]:
-        start = [layout.NUMBERS.as_posix()]
-        found = [Link(start[0], self.lineage.maker(start[0]), tuple(row["sources"]), self.lineage.claims(start[0]))]
-        analyse, report = layout.manifest("analyse").as_posix(), layout.REPORT.as_posix()
-        beside = [path for path in (analyse, report, layout.manifest("report").as_posix()) if self._there(path)]
-        found += [Link(path, self.lineage.maker(path), (), self.lineage.claims(path)) for path in beside]
-        ledger = next((job.manifest.spec.get("exclusions") for job in self._makers(start[0])), None)
-        return found + [
-            link
-            for link in self.lineage.chain([*row["sources"], *([ledger] if ledger else [])])
-            if link.path not in {one.path for one in found}
-        ]
+        """The numbers and the page, whose jobs read everything, then the number's own chain."""
+        analysis = self._analysis
+        ledger = analysis.manifest.spec.get("exclusions") if analysis is not None else None
+        beside = (layout.NUMBERS, layout.manifest("analyse"), layout.REPORT, layout.manifest("report"))
+        ends = [self.lineage.link(path.as_posix(), []) for path in beside if (self.root / path).is_file()]
+        chain = self.lineage.chain([*row["sources"], *([ledger] if ledger else [])])
+        return ends + [link for link in chain if link.path not in {one.path for one in ends}]
 
-    def _makers(self, path: str) -> list[Job]:
-        job = self.lineage.maker(path)
-        return [] if job is None else [job]
-
-    def _there(self, path: str) -> bool:
-        return (self.root / path).is_file()
+    @property
+    def _analysis(self) -> Job | None:
+        return self.lineage.maker(layout.NUMBERS.as_posix())
 
     def _size(self, path: str) -> int:
         file = self.root / path
@@ -195,10 +184,10 @@ class Auditor:
         from userturn.numbers.families import adjusted
         from userturn.stages.analyse import Spec
 
-        makers = self._makers(layout.NUMBERS.as_posix())
-        if not makers:
+        analysis = self._analysis
+        if analysis is None:
             return None, [f"{layout.manifest('analyse')}: no manifest says how {layout.NUMBERS} was computed"]
-        spec = Spec.model_validate(makers[0].manifest.spec)
+        spec = Spec.model_validate(analysis.manifest.spec)
         try:
             settings = spec.settings()
             found = definition(row["id"], [Path(one) for one in row["sources"]], spec.inputs(), settings, read_jsonl)
@@ -229,35 +218,17 @@ class Auditor:
         found, wrong = wrongly_shown(self._report, row)
         return found, [f"{layout.REPORT}: {fault}" for fault in wrong]
 
-    def _origin(self, source: Mapping[str, Any]) -> Future[Mapping[str, Any]]:
+    def _origin(self, source: Source) -> Future[Mapping[str, Any]]:
         """A pinned origin that a chain ends in."""
-        key = json.dumps(source, sort_keys=True)
+        key = _named(source)
         if key not in self._origins:
             self._origins[key] = self._pool.submit(_looked_up, source)
         return self._origins[key]
 
     def _code_now(self, jobs: Sequence[Job]) -> dict[str, bool]:
-        if self._code is None:
+        if self._code_here is None:
             return {}
-        if self._code_found is None:
-            out, _ = self._code.communicate()
-            self._code_found = json.loads(out) if self._code.returncode == 0 else {}
-        return {
-            job.name: self._code_found[job.manifest.stage] == job.manifest.code.digest
-            for job in jobs
-            if job.manifest.stage in self._code_found
-        }
-
-
-def _code_beside(stages: set[str]) -> subprocess.Popen[str]:
-    """Digests of the code here, in a process of its own: it takes as long as the rest of an audit."""
-    program = (
-        "import json, sys; from userturn.code import stage_digest; "
-        "print(json.dumps({name: stage_digest(name) for name in sys.argv[1:]}))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *sorted(stages)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+        return {job.name: self._code_here.get(job.manifest.stage) == job.manifest.code.digest for job in jobs}
 
 
 def _hashed(path: Path) -> tuple[str | None, int]:
@@ -276,43 +247,25 @@ def _dirty(job: Job) -> bool:
     return git is not None and git.dirty
 
 
-def _looked_up(source: Mapping[str, Any]) -> Mapping[str, Any]:
+def _named(source: Source) -> tuple[str, str | None]:
+    """A pinned origin and its pin: several members of one wheel are one origin."""
+    pin: str | None = getattr(source, "sha256", None) or getattr(source, "revision", None)
+    return f"{source.kind} {source}", pin
+
+
+def _looked_up(source: Source) -> Mapping[str, Any]:
     """A pinned origin, hashed again where it is at hand."""
-    from userturn.sources.cache import SourceCache
-
-    pin = source.get("sha256") or source.get("revision")
-    cached = SourceCache.default().find(source.get("sha256") or "-")
-    file = Path(source["path"]) if source["kind"] == "file" else cached
-    found: dict[str, Any] = {"what": _named(source), "pin": pin, "at_hand": False}
-    if source["kind"] in ("file", "wheel") and file is not None and file.is_file():
-        digest = sha256_file(file)
-        found["at_hand"] = True
-        if digest != pin:
-            found["fault"] = f"is {digest[:16]}…, but {str(pin)[:16]}… is pinned"
-    return found
-
-
-def _pinned(value: object) -> Iterator[Mapping[str, Any]]:
-    """Sources anywhere in a spec."""
-    if isinstance(value, dict):
-        if value.get("kind") in ("wheel", "file", "folder", "hub") and ({"sha256", "revision"} & set(value)):
-            yield value
-            return
-        for inner in value.values():
-            yield from _pinned(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _pinned(inner)
-
-
-def _named(source: Mapping[str, Any]) -> str:
-    match source["kind"]:
-        case "wheel":
-            return f"wheel {source['package']} {source['version']}, {source.get('member')}"
-        case "hub":
-            return f"hub {source.get('repo')}"
-        case kind:
-            return f"{kind} {source.get('path')}"
+    what, pin = _named(source)
+    file = None
+    if isinstance(source, FileSource):
+        file = Path(source.path)
+    elif isinstance(source, WheelSource):
+        file = SourceCache.default().find(source.sha256)
+    if file is None or not file.is_file():
+        return {"what": what, "pin": pin, "at_hand": False}
+    digest = sha256_file(file)
+    fault = {} if digest == pin else {"fault": f"is {digest[:16]}…, but {str(pin)[:16]}… is pinned"}
+    return {"what": what, "pin": pin, "at_hand": True, **fault}
 
 
 def _short(value: object) -> str:

@@ -19,7 +19,7 @@ from rocrate.rocrate import ROCrate  # type: ignore[import-untyped]
 from userturn import layout
 from userturn.artefacts import canonical, sha256_text
 from userturn.provenance.citation import CITATION, read_citation
-from userturn.provenance.crate_study import SealedStudy, kind, media_type, purpose, readme, sources
+from userturn.provenance.crate_study import SealedStudy, kind, media_type, purpose, readme
 from userturn.provenance.crate_words import (
     DATA_TYPES,
     DONE,
@@ -39,7 +39,7 @@ from userturn.provenance.crate_words import (
     tool,
     writes_as,
 )  # fmt: skip
-from userturn.provenance.lineage import Job
+from userturn.provenance.lineage import Job, pinned_sources
 
 SNAKEFILE = "Snakefile"
 README = "README.md"
@@ -202,7 +202,7 @@ class _Graph:
             manifest = job.manifest
             start, end = self.study.times[job.path]
             given = [self._file(one.path) for one in manifest.inputs]
-            given += [self._source(source) for source in sources(manifest.facts)]
+            given += [self._source(source) for source in pinned_sources(manifest.facts)]
             for key, value in manifest.spec.items():
                 identifier = local("job", job.name, "setting", key)
                 example = ref(setting(stage, key))

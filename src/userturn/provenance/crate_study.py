@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from userturn import layout, stages
 from userturn.artefacts import Row
@@ -20,7 +16,6 @@ from userturn.manifest import FileFacts
 from userturn.provenance import ProvenanceError
 from userturn.provenance.lineage import Job
 from userturn.provenance.record import Entry, Record
-from userturn.sources.config import Source
 
 #: By the end of the name, not by the tables of the machine, which differ.
 _MEDIA_TYPES = {
@@ -41,7 +36,6 @@ _MEDIA_TYPES = {
     ".yml": "application/yaml",
 }
 _OTHER_MEDIA_TYPE = "application/octet-stream"
-_SOURCE: TypeAdapter[Any] = TypeAdapter(Source)
 
 
 @dataclass(frozen=True)
@@ -181,15 +175,3 @@ def purpose(stage: str) -> str | None:
     file = Path(stages.__path__[0], f"{stage}.py")
     doc = ast.get_docstring(ast.parse(file.read_bytes())) if file.is_file() else None
     return doc.splitlines()[0] if doc else None
-
-
-def sources(facts: object) -> Iterator[Any]:
-    """The pinned sources (`userturn.sources.config.Source`) that a job tells of, anywhere in its facts."""
-    if isinstance(facts, Mapping):
-        if "kind" in facts:
-            with suppress(ValidationError):  # something else that has a kind
-                yield _SOURCE.validate_python(facts)
-        facts = list(facts.values())
-    if isinstance(facts, list):
-        for one in facts:
-            yield from sources(one)

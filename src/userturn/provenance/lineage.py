@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from userturn import layout
 from userturn.artefacts import ArtefactError, read_json
 from userturn.manifest import Manifest
+from userturn.sources.config import Source
+
+_SOURCE: TypeAdapter[Source] = TypeAdapter(Source)
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,10 @@ class Lineage:
         """Digests of a file, by the jobs that wrote and read it."""
         return self._claims.get(path, {})
 
+    def link(self, path: str, origins: Iterable[str]) -> Link:
+        """A file with who made it and what its bytes must be."""
+        return Link(path, self.maker(path), tuple(origins), self.claims(path))
+
     def jobs(self) -> list[Job]:
         """All jobs that wrote a file, each once, by name."""
         return sorted({job.path: job for job in self._makers.values()}.values(), key=lambda job: job.path)
@@ -104,5 +112,17 @@ class Lineage:
                 if Path(path).name == "model.json":
                     origins = origins + [one.path for one in job.manifest.outputs if one.path != path]
                 waiting.append(job.path)
-            yield Link(path, job, tuple(origins), self.claims(path))
+            yield self.link(path, origins)
             waiting += origins
+
+
+def pinned_sources(told: object) -> Iterator[Source]:
+    """The pinned sources that a job tells of, anywhere in its facts or in its spec."""
+    if isinstance(told, Mapping):
+        if "kind" in told:
+            with suppress(ValidationError):  # something else that has a kind
+                yield _SOURCE.validate_python(told)
+        told = list(told.values())
+    if isinstance(told, list):
+        for one in told:
+            yield from pinned_sources(one)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +14,9 @@ from typing import Any
 from userturn import layout
 from userturn.artefacts import canonical
 from userturn.code import stage_digest
-from userturn.environments import Lock, engine_python
+from userturn.environments import engine_python
 from userturn.files import sha256_file
-from userturn.provenance import ProvenanceError
+from userturn.provenance import ProvenanceError, nearest
 from userturn.provenance.difference import Difference, compare
 from userturn.provenance.lineage import Job, Lineage
 
@@ -36,7 +34,7 @@ class Step:
 
     job: Job
     spec: Mapping[str, Any]
-    outputs: tuple[str, ...]
+    output: str
 
     @property
     def stage(self) -> str:
@@ -88,11 +86,8 @@ def find_cell(lineage: Lineage, cell: str) -> str:
     }
     if cell in cells:
         return cells[cell]
-    near = [name for name in cells if cell in name][:5] or difflib.get_close_matches(cell, cells, n=5, cutoff=0.4)
-    raise UnknownCell(
-        f"no cell {cell!r} in {layout.MANIFESTS / 'user_turns'} ({len(cells)} cells)"
-        + ("; near ones:\n  " + "\n  ".join(near) if near else "")
-    )
+    where = layout.MANIFESTS / "user_turns"
+    raise UnknownCell(f"no cell {cell!r} in {where} ({len(cells)} cells){nearest(cell, cells)}")
 
 
 def plan(root: Path, cell: str, *, whole: bool = False) -> Plan:
@@ -113,28 +108,19 @@ def plan(root: Path, cell: str, *, whole: bool = False) -> Plan:
     wanted = [turns, layout.contexts(model, dataset, perturbation).as_posix()]
     if whole:
         wanted += [layout.assistant_turns(model, dataset).as_posix(), layout.dataset(dataset).as_posix()]
-    judged = re.compile(
-        re.escape(layout.judgements("JUDGE", model, dataset, perturbation, temperature).as_posix()).replace(
-            "JUDGE", "[^/]+"
-        )
-    )
-    wanted += [
-        output.path
-        for job in lineage.jobs()
-        if job.manifest.stage == "judge"
-        for output in job.manifest.outputs
-        if judged.fullmatch(output.path)
-    ]
+    judges = dict.fromkeys(job.manifest.spec["judge"] for job in lineage.jobs() if job.manifest.stage == "judge")
+    judged = [layout.judgements(judge, model, dataset, perturbation, temperature).as_posix() for judge in judges]
+    wanted += [path for path in judged if lineage.maker(path) is not None]
     steps = []
     for path in wanted:
         job = lineage.maker(path)
         if job is None:
             raise ProvenanceError(f"{path}: no manifest in {layout.MANIFESTS} says how it was made")
-        steps.append(Step(job, _narrowed(job, dataset, perturbation, temperature), (path,)))
+        steps.append(Step(job, _narrowed(job, dataset, perturbation, temperature), path))
     order = ("dataset", *_ENGINE_STAGES, "judge")
-    steps.sort(key=lambda step: (order.index(step.stage), step.outputs))
-    made = {path for step in steps for path in step.outputs}
-    inputs = list(dict.fromkeys(p for s in steps for o in s.outputs for p in s.job.origins(o) if p not in made))
+    steps.sort(key=lambda step: (order.index(step.stage), step.output))
+    made = {step.output for step in steps}
+    inputs = list(dict.fromkeys(path for step in steps for path in step.job.origins(step.output) if path not in made))
     found = next(step for step in steps if step.stage == "user_turns").job.manifest.facts["cells"][cell]
     n_items = found["n_turns"] // max(found["samples"], 1) if whole else 0
     return Plan(cell, steps, inputs, list(_faults(root, lineage, steps, inputs)), found["n_turns"], n_items)
@@ -159,16 +145,19 @@ def _narrowed(job: Job, dataset: str, perturbation: str, temperature: str) -> Ma
 
 def _faults(root: Path, lineage: Lineage, steps: Sequence[Step], inputs: Sequence[str]) -> Iterator[str]:
     for stage, digest in sorted({(step.stage, step.job.manifest.code.digest) for step in steps}):
-        if stage_digest(stage) != digest:
-            yield f"the code of {stage} is not the code that ran (recorded {digest}, here {stage_digest(stage)})"
+        here = stage_digest(stage)
+        if here != digest:
+            yield f"the code of {stage} is not the code that ran (recorded {digest}, here {here})"
     locks = {(lock.file, lock.sha256) for step in steps if (lock := step.job.manifest.lock) is not None}
     for name, digest in sorted(locks):
         file = root / "envs" / name
         here = sha256_file(file) if file.is_file() else "missing"
         if here != digest:
             yield f"envs/{name} is not the lock of the run (recorded {digest[:16]}, here {here[:16]})"
+    # with the weights, which lie in the folder of their description
+    folders = {Path(one).parent for one in inputs}
     for link in lineage.chain(inputs):
-        if link.path not in inputs and Path(link.path).parent not in {Path(one).parent for one in inputs}:
+        if Path(link.path).parent not in folders:
             continue
         file = root / link.path
         here = sha256_file(file) if file.is_file() else "missing"
@@ -201,8 +190,7 @@ def run(root: Path, made: Plan, scratch: Path, *, threads: int, say: Callable[[s
     for step in made.steps:
         if step.stage == "dataset":
             say("reading the items again from their source")
-            lock = step.job.manifest.lock
-            _call([*workflow, "userturn.stages.dataset", *_arguments(step, lock)], root, scratch)
+            _call([*workflow, "userturn.stages.dataset", *_arguments(step)], root, scratch)
     shared = [step for step in made.steps if step.stage in _ENGINE_STAGES]
     say(f"{', '.join(step.stage for step in shared)} in one process, with one model load")
     together = [{"stage": step.stage, "spec": step.spec} for step in shared]
@@ -211,9 +199,9 @@ def run(root: Path, made: Plan, scratch: Path, *, threads: int, say: Callable[[s
     for step in made.steps:
         if step.stage == "judge":
             say(f"judging by {step.spec['judge']}")
-            call = [*engine, "userturn.stages.judge", *_arguments(step, step.job.manifest.lock)]
+            call = [*engine, "userturn.stages.judge", *_arguments(step)]
             _call([*call, "--threads", str(threads)], root, scratch)
-    return [_compared(root, scratch, step.job, path) for step in made.steps for path in step.outputs]
+    return [_compared(root, scratch, step.job, step.output) for step in made.steps]
 
 
 def _compared(root: Path, scratch: Path, job: Job, path: str) -> Rebuilt:
@@ -253,9 +241,9 @@ def _local_files(value: object) -> Iterator[str]:
             yield from _local_files(inner)
 
 
-def _arguments(step: Step, lock: Any) -> list[str]:
-    named = Lock(lock.file, lock.sha256) if lock is not None else None
-    return ["--spec", json.dumps(step.spec), *(["--lock", f"{named.file}:{named.sha256}"] if named else [])]
+def _arguments(step: Step) -> list[str]:
+    lock = step.job.manifest.lock
+    return ["--spec", json.dumps(step.spec), *(["--lock", f"{lock.file}:{lock.sha256}"] if lock else [])]
 
 
 def _absolute(root: Path, python: str) -> str:

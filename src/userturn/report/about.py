@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from userturn.exclusions import Exclusion, describe
 from userturn.report.data import Numbers, Row
 from userturn.report.figures import number
 from userturn.report.inert import plain
@@ -46,10 +47,9 @@ def facts(known: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def exclusions(ledger: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """What people have taken out of the numbers: ``what``, ``reason`` and ``by`` of each line of the ledger."""
-    beside = ("reason", "by", "date")
     return [
         {
-            "what": ", ".join(f"{words(key)} {plain(value)}" for key, value in entry.items() if key not in beside),
+            "what": plain(describe(Exclusion.model_validate(entry))),
             "reason": plain(entry["reason"]),
             "by": ", ".join(plain(entry[key]) for key in ("by", "date") if key in entry),
         }

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from userturn.judges.labels import LABELS
+from userturn.numbers.posttrain import GUARDS
 from userturn.report import plots
 from userturn.report.data import Numbers, Row
 from userturn.report.figures import number, p_number
@@ -21,7 +22,8 @@ _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Reward", ("reward", "reward_accuracy", "reward_interactivity", "reward_tokens")),
     ("Tokens of a turn in training", ("completion_tokens",)),
 )
-_GUARDS = ("question_rate", "closing_question_rate", "turn_words", "distinct_bigrams")
+_GUARDS = tuple((name, name, ()) for name in GUARDS)
+_COMPOSITION = tuple((label, "label_share", (label,)) for label in LABELS)
 
 WIDTH, HEIGHT = 460.0, 200.0
 
@@ -47,8 +49,8 @@ def training(study: Mapping[str, Any], numbers: Numbers, trained: Mapping[str, M
                 "is_control": bool((config.get("data") or {}).get("shuffled_pairs")),
                 "table": list(_table(study, numbers, name, config["base"], baseline)),
                 "grounding": list(_grounding(study, numbers, name)),
-                "guards": list(_guards(study, numbers, name, config["base"], baseline)),
-                "composition": list(_composition(study, numbers, name, config["base"], baseline)),
+                "guards": list(_beside(study, numbers, (config["base"], name), baseline, _GUARDS)),
+                "composition": list(_beside(study, numbers, (config["base"], name), baseline, _COMPOSITION)),
                 "data": dict(trained[name]["summary"]["data"]) if name in trained else {},
                 "logged": _logged(numbers, name),
                 "curves": _curves(name, trained[name]["curve"]) if name in trained else [],
@@ -99,34 +101,29 @@ def _grounding(study: Mapping[str, Any], numbers: Numbers, variant: str) -> Iter
                 }
 
 
-def _guards(
-    study: Mapping[str, Any], numbers: Numbers, variant: str, base: str, temperatures: Sequence[float]
+def _beside(
+    study: Mapping[str, Any],
+    numbers: Numbers,
+    models: Sequence[str],
+    temperatures: Sequence[float],
+    shown: Sequence[tuple[str, str, tuple[str, ...]]],
 ) -> Iterator[View]:
+    """Numbers of the baseline for base and variant: a row a dataset, temperature and thing that is shown.
+
+    Args:
+        study: the config.
+        numbers: the study's numbers.
+        models: base and variant.
+        temperatures: of the baseline.
+        shown: name of the row, quantity, and what stands behind the temperature in the number's id.
+    """
     for dataset in study["datasets"]:
         for t in temperatures:
-            for quantity in _GUARDS:
-                yield {
-                    "dataset": dataset,
-                    "temperature": t,
-                    "quantity": quantity,
-                    "base": number(numbers.get(quantity, base, dataset, "baseline", t), "interval"),
-                    "variant": number(numbers.get(quantity, variant, dataset, "baseline", t), "interval"),
-                }
-
-
-def _composition(
-    study: Mapping[str, Any], numbers: Numbers, variant: str, base: str, temperatures: Sequence[float]
-) -> Iterator[View]:
-    for dataset in study["datasets"]:
-        for t in temperatures:
-            for label in LABELS:
-                yield {
-                    "dataset": dataset,
-                    "temperature": t,
-                    "label": label,
-                    "base": number(numbers.get("label_share", base, dataset, "baseline", t, label), "interval"),
-                    "variant": number(numbers.get("label_share", variant, dataset, "baseline", t, label), "interval"),
-                }
+            for name, quantity, more in shown:
+                base, variant = (
+                    number(numbers.get(quantity, model, dataset, "baseline", t, *more), "interval") for model in models
+                )
+                yield {"name": name, "dataset": dataset, "temperature": t, "base": base, "variant": variant}
 
 
 def _logged(numbers: Numbers, variant: str) -> list[View]:

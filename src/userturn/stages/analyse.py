@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from userturn import job, layout
-from userturn.artefacts import Row, read_jsonl, write_jsonl
+from userturn.artefacts import read_jsonl, write_jsonl
 from userturn.config.statistics import Statistics
 from userturn.exclusions import read_ledger
 from userturn.numbers import CellName, Inputs, Settings, assemble
@@ -72,9 +72,8 @@ class Spec(job.JobSpec):
             confirmatory=tuple(self.statistics.confirmatory),
         )
 
-    def sources(self) -> set[Path]:
-        """Every artefact that the numbers are computed from."""
-        inputs = self.inputs()
+    def sources(self, inputs: Inputs) -> set[Path]:
+        """Every artefact that the numbers are computed from, and the ledger."""
         shards = {cell.shard for cell in inputs.cells}
         found = {path(*shard) for shard in shards for path in (layout.scores, layout.assistant_turns)}
         found |= {cell.judgements(judge) for cell in inputs.cells for judge in inputs.judges}
@@ -94,13 +93,9 @@ class Spec(job.JobSpec):
 def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/numbers.jsonl``."""
     inputs = spec.inputs()
-    job.reads(*spec.sources())
-
-    def read(path: Path) -> list[Row]:
-        return read_jsonl(path)
-
+    job.reads(*spec.sources(inputs))
     progress = job.progress(len(list(inputs.shards())), "models and datasets analysed")
-    numbers = assemble(inputs, spec.settings(), read, processes=job.threads, on_done=progress.advance)
+    numbers = assemble(inputs, spec.settings(), read_jsonl, processes=job.threads, on_done=progress.advance)
     progress.close()
     write_jsonl(layout.NUMBERS, numbers)
     job.wrote(layout.NUMBERS)

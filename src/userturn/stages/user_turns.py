@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from userturn import job, layout
@@ -81,6 +81,11 @@ def requested(spec: Spec, cell: CellSpec, contexts: Iterable[Row], renderer: Ren
     )
 
 
+def cached_contexts(model: str) -> Callable[[str, str], list[Row]]:
+    """Reads the contexts of a dataset and perturbation, each artefact once however many cells it has."""
+    return cache(lambda dataset, perturbation: read_jsonl(layout.contexts(model, dataset, perturbation)))
+
+
 def opened(spec: Spec, job: job.Job) -> tuple[Opening[Engine], SharedGenerator]:
     """The engine of a shard, not loaded yet, and what generates with it."""
     engine = open_engine(spec.model, spec.engine, spec.endpoint, threads=job.threads, lock_sha256=spec.lock_sha256)
@@ -92,11 +97,7 @@ def run(spec: Spec, job: job.Job) -> None:
     """Writes ``results/user_turns/{model}/{dataset}/{perturbation}/t{T}.jsonl`` for each cell."""
     renderer = spec.renderer.load(spec.model)
     engine, generator = opened(spec, job)
-
-    @cache
-    def contexts(dataset: str, perturbation: str) -> list[Row]:
-        return read_jsonl(layout.contexts(spec.model, dataset, perturbation))
-
+    contexts = cached_contexts(spec.model)
     facts = {}
 
     def write(cell: CellSpec, rows: list[Row], sampling: SamplingParameters | None) -> None:

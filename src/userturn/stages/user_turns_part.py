@@ -6,7 +6,6 @@ The rows go to the store of finished cells, where the stage `user_turns` finds t
 from __future__ import annotations
 
 from userturn import job, layout
-from userturn.artefacts import Row, read_jsonl
 from userturn.config.perturbations import CONTROLS
 from userturn.engine.parts import part_of
 from userturn.stages import user_turns
@@ -23,18 +22,10 @@ def run(spec: Spec, job: job.Job) -> None:
     """Writes a range of each cell to the store."""
     renderer = spec.renderer.load(spec.model)
     engine, generator = user_turns.opened(spec, job)
-    contexts: dict[tuple[str, str], list[Row]] = {}
-    requests = []
-    for cell in spec.cells:
-        if cell.kind in CONTROLS:
-            continue
-        key = (cell.dataset, cell.perturbation)
-        if key not in contexts:
-            path = layout.contexts(spec.model, *key)
-            contexts[key] = read_jsonl(path)
-            job.reads(path)
-        requests.append(user_turns.requested(spec, cell, contexts[key], renderer))
-    job.reads(layout.model(spec.model))
+    contexts = user_turns.cached_contexts(spec.model)
+    generated = [cell for cell in spec.cells if cell.kind not in CONTROLS]
+    requests = [user_turns.requested(spec, c, contexts(c.dataset, c.perturbation), renderer) for c in generated]
+    job.reads(layout.model(spec.model), *(layout.contexts(spec.model, c.dataset, c.perturbation) for c in generated))
     total = sum(len(part_of(request, spec.part - 1, spec.parts)) for request in requests)
     progress = job.progress(total, f"{spec.model}: user turns, part {spec.part} of {spec.parts}")
     generator.write(requests, spec.part - 1, spec.parts, progress.advance)
