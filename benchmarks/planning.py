@@ -87,7 +87,7 @@ def finish(folder: Path) -> None:
         if name.startswith(("data/", "results/")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             # an output without an ending is a folder
-            (folder / name).touch() if Path(name).suffix else (folder / name).mkdir()
+            (folder / name).touch() if Path(name).suffix else (folder / name).mkdir(exist_ok=True)
     measured(snakemake(folder, "--touch", "--forceall", "--cores", "1", "--quiet", "all"), folder)
 
 

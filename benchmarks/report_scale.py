@@ -177,7 +177,7 @@ def artefacts(config: Study) -> None:
         print(f"{model}: {len(numbers)} numbers", flush=True)
     write_jsonl(layout.NUMBERS, numbers)
     job = {"packages": {"vllm": "0"}, "lock": None, "code": {"digest": "0"}}
-    write_json(layout.manifest("analyse"), job)
+    write_json(layout.manifest("analyse"), job | {"facts": {"exclusions": []}})
     for shard in grid.shards(config):
         write_json(
             layout.manifest("user_turns", *shard.name),
@@ -238,7 +238,7 @@ def opened() -> None:
     from playwright.sync_api import sync_playwright
 
     cell = f"results/user_turns/{MODELS[7]}/{DATASETS[3]}/swapped_roles/t0.7.jsonl"
-    row = json.loads(Path(cell).read_text().splitlines()[700])
+    row = json.loads(Path(cell).read_text().splitlines()[-1])
     rare = row["text"].split()[-1]
     address = layout.REPORT.resolve().as_uri()
     said: list[str] = []

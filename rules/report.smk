@@ -1,27 +1,9 @@
 # The page, the files beside it where it would be too large, and the numbers as a table.
 rule report:
     input:
+        # made from all judgements and scores, and these from all else that the page shows: thousands of files that
+        # Snakemake need not look at twice
         numbers=layout.NUMBERS,
-        dataset=[layout.dataset(dataset) for dataset in study.datasets],
-        models=[layout.model(model) for model in study.models],
-        answers=[
-            path(model, dataset)
-            for model in study.models
-            for dataset in study.datasets
-            for path in (layout.assistant_turns, layout.scores)
-        ],
-        contexts=[
-            layout.contexts(model, dataset, perturbation)
-            for model in study.models
-            for dataset in study.datasets
-            for perturbation in study.probe.perturbations
-        ],
-        turns=[cell.user_turns for cell in grid.cells(study)],
-        judgements=[
-            cell.judgements(judge)
-            for judge in study.judges
-            for cell in grid.cells(study)
-        ],
         manifests=[layout.manifest("dataset", dataset) for dataset in study.datasets]
         + [layout.manifest("analyse")]
         + [layout.manifest("user_turns", *shard.name) for shard in grid.shards(study)]

@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 from userturn.statistics import Estimate, ItemCounts, determinism, rate
 from userturn.statistics.intervals import NAME_WILSON, effective_size, modified_wilson
 from userturn.statistics.rates import NAME_BOOTSTRAP
-from userturn.statistics.resample import draw, kinds, percentile, ratio_percentile, resampled
+from userturn.statistics.resample import draw, kinds, percentile, ratio_percentile, resampled, total
 
 
 def counts(positives: list[int], samples: int) -> ItemCounts:
@@ -207,14 +207,34 @@ def test_counts_are_canonical_and_read_only() -> None:
         data.positives[0] = 5
 
 
-def test_draws_are_bounded_in_memory_and_do_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, frequency = kinds(np.arange(100))
+@pytest.mark.parametrize("sizes", [[1] * 100, [60, 30, 10]], ids=["items are picked", "kinds are counted"])
+def test_draws_are_bounded_in_memory_and_do_not_depend_on_the_chunk(
+    sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frequency = np.array(sizes)
     whole = np.concatenate(list(draw(frequency, 500, 3)))
     monkeypatch.setattr("userturn.statistics.resample.CHUNK_CELLS", 1000)
+    monkeypatch.setattr("userturn.statistics.resample.CHUNK_PICKS", 1000)
     chunks = list(draw(frequency, 500, 3))
     assert max(chunk.size for chunk in chunks) <= 1000
     assert np.array_equal(np.concatenate(chunks), whole)
     assert np.all(whole.sum(axis=1) == 100)
+
+
+@pytest.mark.parametrize("sizes", [[12, 5, 2, 1], [70, 30, 20]], ids=["items are picked", "kinds are counted"])
+def test_draws_have_the_multinomial_law(sizes: list[int]) -> None:
+    frequency = np.array(sizes)
+    n, share = frequency.sum(), frequency / frequency.sum()
+    drawn = np.concatenate(list(draw(frequency, 40_000, 11))).astype(float)
+    covariance = n * (np.diag(share) - np.outer(share, share))
+    assert drawn.mean(axis=0) == pytest.approx(frequency, abs=5 * np.sqrt(covariance.max() / 40_000))
+    assert np.cov(drawn.T) == pytest.approx(covariance, rel=0.05, abs=0.05)
+
+
+def test_totals_are_exact_beyond_what_floats_hold() -> None:
+    frequencies = np.array([[3, 1], [0, 4]])
+    assert total(frequencies, np.array([5, -7])).tolist() == [8, -28]
+    assert total(frequencies, np.array([2**53 + 1, 0])).tolist() == [3 * (2**53 + 1), 0]
 
 
 def test_percentile_refuses_when_too_many_resamples_are_undefined() -> None:
