@@ -28,7 +28,8 @@ from userturn.assumptions import (
 from userturn.config.perturbations import AppendedQuestion, Instructed, TruncatedAssistant
 from userturn.config.resources import Resources
 from userturn.config.study import Study
-from userturn.measured import GENERATION, TRAINING, Lengths, Measured, generated, job_names
+from userturn.measured import TRAINING, Lengths, Measured, generated, job_names
+from userturn.plan_basis import basis
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,8 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
     generation = [seconds for m in models.values() if (seconds := m.seconds) is not None]
     complete = len(generation) == len(models)
     others = _other_seconds(study, known, {shard: one.user.prompts for shard, one in estimates.items()})
-    chains = [sum(one.seconds.values()) for one in estimates.values() if one.seconds]
-    basis = _basis(study, known)
+    chains = [sum(one.longest.values()) for one in estimates.values() if one.longest]
+    grounds = basis(study, known)
     hours = [m.accelerator_hours for m in models.values() if m.accelerator_hours is not None]
     line = _training_line(study, known)
     return Plan(
@@ -166,8 +167,8 @@ def plan(study: Study, measured: Measured | None = None) -> Plan:
         seconds_in_turn=sum(generation) + sum(others.values()) if complete else None,
         seconds_at_once=max(chains) + _critical(others) + line if complete else None,
         cards_at_once=sum(models[shard.model].gpus for shard in estimates),
-        measured=basis[0],
-        assumed=basis[1],
+        measured=grounds[0],
+        assumed=grounds[1],
     )
 
 
@@ -190,6 +191,7 @@ class _Shard:
         self.user = sum((self._cell(cell, first) for cell, first in self._cells()), Tokens())
         resources = study.models[shard.model].resources
         self.seconds: dict[str, float] = {}
+        self.longest: dict[str, float] = {}
         if resources is not None:
             self.seconds = {
                 "assistant_turns": self._time("assistant_turns", self.assistant, resources),
@@ -200,6 +202,15 @@ class _Shard:
                 read = self._known_texts() / resources.prefill_tokens_per_second
                 timing = known.jobs.get(("likelihood", *shard.name))
                 self.seconds["likelihood"] = timing.seconds if timing else resources.load_seconds + read
+            self._share(resources)
+
+    def _share(self, resources: Resources) -> None:
+        """Several jobs that write the user turns together share the work, and load the model once each."""
+        self.longest = dict(self.seconds)
+        others = max(0, len(grid.parts(self._study, self.shard)) - 1)
+        work = self.seconds["user_turns"] - resources.load_seconds
+        self.longest["user_turns"] -= work * others / (others + 1)
+        self.seconds["user_turns"] += others * resources.load_seconds
 
     def _cells(self) -> Iterator[tuple[grid.Cell, bool]]:
         """The cells, and whether it is the first with its prompts."""
@@ -304,6 +315,7 @@ def _model(shards: list[_Shard], study: Study, model: str, known: Measured) -> M
     training = _training_seconds(study, model, known)
     training_cards = int(trained is not None and trained.training.device == "cuda")
     each = [seconds for shard in shards for seconds in shard.seconds.values()]
+    longest = max((seconds for shard in shards for seconds in shard.longest.values()), default=0.0)
     notes = []
     served = study.models[model].endpoint is not None
     if served:
@@ -312,10 +324,10 @@ def _model(shards: list[_Shard], study: Study, model: str, known: Measured) -> M
         notes.append(
             f"models.{model}.resources is not given: no time" + ("" if served else " and no accelerator-hours")
         )
-    elif max(each) > 60 * resources.time_minutes:
+    elif longest > 60 * resources.time_minutes:
         notes.append(
             f"models.{model}.resources.time_minutes: {resources.time_minutes}, but its longest job is estimated at "
-            f"{max(each) / 60:.0f} minutes: raise it, or set engine.shard_by: dataset"
+            f"{longest / 60:.0f} minutes: raise it, set `jobs`, or engine.shard_by: dataset"
         )
     return ModelPlan(
         cells=sum(1 for shard in shards for _ in grid.cells_of(study, shard.shard)),
@@ -324,7 +336,7 @@ def _model(shards: list[_Shard], study: Study, model: str, known: Measured) -> M
         user_turns=sum((shard.user for shard in shards), Tokens()),
         gpus=gpus,
         seconds=sum(each) + training if resources else None,
-        longest_job_seconds=max(*each, training) if resources else None,
+        longest_job_seconds=max(longest, training) if resources else None,
         accelerator_hours=0.0
         if served
         else (gpus * sum(each) + training_cards * training) / 3600
@@ -350,65 +362,3 @@ def _critical(others: Mapping[tuple[str, ...], float]) -> float:
     """Seconds of the longest other job of each stage, one stage after the other."""
     stages = {job[0] for job in others}
     return sum(max(seconds for job, seconds in others.items() if job[0] == stage) for stage in sorted(stages))
-
-
-def _basis(study: Study, known: Measured) -> tuple[list[str], list[str]]:
-    """What rests on runs, and what on assumptions, in sentences."""
-    measured: list[str] = []
-    assumed: list[str] = []
-
-    def tell(found: int, wanted: int, what: str, assumption: str) -> None:
-        if found:
-            measured.append(f"{what}: {found} of {wanted}")
-        if found < wanted:
-            assumed.append(f"{what}: {wanted - found} of {wanted}: {assumption}")
-
-    readers = {study.datasets[name].reader for name in study.datasets}
-    facts = {reader: DATASETS.get(reader, OTHER_DATASET) for reader in sorted(readers)}
-    open_ended = [name for name, config in study.datasets.items() if config.n_items is None]
-    tell(
-        sum(name in known.items for name in open_ended),
-        len(open_ended),
-        "sizes of datasets that are taken whole",
-        ", ".join(f"{reader} {fact.items}" for reader, fact in facts.items()) + " items",
-    )
-    pairs = [(model, dataset) for model in study.models for dataset in study.datasets]
-    tell(
-        sum(pair in known.answers for pair in pairs),
-        len(pairs),
-        "lengths of assistant turns, by model and dataset",
-        "tokens of a prompt and of an answer: "
-        + ", ".join(f"{reader} {fact.prompt_tokens:g} and {fact.answer_tokens:g}" for reader, fact in facts.items())
-        + f"; answers are {ANSWER_SHARE:g} of that or of assistant_turns.max_tokens, whichever is less",
-    )
-    cells = [cell for cell in grid.cells(study) if generated(study, cell.key)]
-    tell(
-        sum(cell.key in known.cells for cell in cells),
-        len(cells),
-        "lengths of user turns, by cell",
-        f"{USER_TURN_SHARE:g} of probe.sampling.max_tokens, at most {USER_TURN_TOKENS:g} tokens",
-    )
-    generation = [job for job in job_names(study) if job[0] in GENERATION]
-    tell(
-        sum(job in known.jobs and known.jobs[job].tells_speed for job in generation),
-        len(generation),
-        "speed of the jobs that generate",
-        "load time and tokens a second as models.*.resources says",
-    )
-    trainings = [job for job in job_names(study) if job[0] in TRAINING]
-    tell(
-        sum(job in known.jobs for job in trainings),
-        len(trainings),
-        "time of training",
-        f"seconds a step as models.*.posttrain.training says, and {TRAINING_SECONDS:g} s",
-    )
-    others = [job for job in job_names(study) if job[0] not in {*GENERATION, *TRAINING}]
-    tell(
-        sum(job in known.jobs for job in others),
-        len(others),
-        "time of the other jobs",
-        ", ".join(f"{stage} {seconds:g} s" for stage, seconds in JOB_SECONDS.items())
-        + ", and for each turn "
-        + ", ".join(f"{stage} {1000 * seconds:g} ms" for stage, seconds in TURN_SECONDS.items()),
-    )
-    return measured, assumed

@@ -94,6 +94,19 @@ def test_time_is_load_and_tokens_at_the_stated_speeds() -> None:
     assert made.accelerator_hours == pytest.approx(2 * made.models[MODEL].seconds / 3600)
 
 
+def test_jobs_that_share_a_shard_load_the_model_once_each_and_share_the_work() -> None:
+    def planned(jobs: int) -> Any:
+        resources = {"load_seconds": 10, "prefill_tokens_per_second": 100, "decode_tokens_per_second": 20, "jobs": jobs}
+        models = {MODEL: DEFAULT_STUDY["models"][MODEL] | {"resources": resources}}
+        return plan(study_of(models=models)).models[MODEL]
+
+    alone, shared = planned(1), planned(4)
+    assert shared.seconds == pytest.approx(alone.seconds + 3 * 10)
+    longest = shared.user_turns.computed / 100 + shared.user_turns.new / 20
+    answers = shared.assistant_turns.computed / 100 + shared.assistant_turns.new / 20
+    assert shared.longest_job_seconds == pytest.approx(10 + max(longest / 4, answers))
+
+
 def test_the_likelihood_probe_reads_each_text_under_two_roles_and_follow_ups_after_another_answer() -> None:
     config = deepcopy(DEFAULT_STUDY)
     config["datasets"] = {name: config["datasets"][name] for name in ("gsm8k", "mt_bench")}
