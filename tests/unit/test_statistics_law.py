@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from userturn.statistics import ItemCounts, paired_effect, rate, ratio
 from userturn.statistics import law as module
 from userturn.statistics.law import Axis, RatioLaw
-from userturn.statistics.resample import kinds, percentile, ratio_percentile, resampled
+from userturn.statistics.resample import kinds, percentile, ratio_percentile, resampled, resampled_ratios
 
 PROBABILITIES = (0.0005, 0.025, 0.2, 0.5, 0.8, 0.975, 0.9995)
 Pairs = list[tuple[int, int]]
@@ -66,6 +66,22 @@ def test_every_quantile_is_that_of_all_outcomes(pairs: Pairs) -> None:
     assert law.defined == pytest.approx(float(sum(outcomes.values())), abs=1e-12)
     for p in PROBABILITIES:
         assert law.quantile(p) == inverted(outcomes, p)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small.filter(lambda pairs: any(b for _, b in pairs)))
+def test_the_inverse_of_the_law_gives_each_outcome_its_probability(pairs: Pairs) -> None:
+    outcomes, law = enumerated(pairs), law_of(pairs)
+    # a fine grid of the unit interval instead of chance
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    found, counts = np.unique(law.sample(grid), return_counts=True)
+    shares = dict(zip(found.tolist(), (counts / grid.size).tolist(), strict=True))
+    expected = {float(value): float(share) for value, share in outcomes.items()}
+    # of each outcome, as many parts of the grid are its own as there are points of the lattice with its ratio
+    assert {value for value, share in expected.items() if share > 0.01} <= set(shares)
+    for value, share in shares.items():
+        wanted = 1 - law.defined if math.isnan(value) else expected[value]
+        assert share == pytest.approx(wanted, abs=0.005)
 
 
 @pytest.mark.parametrize("p", [0.005, 0.05, 0.5])
@@ -172,6 +188,21 @@ def test_a_window_that_is_too_large_falls_back_to_draws() -> None:
     assert found is not None and expected is not None
     assert (found.low, found.high) == (pytest.approx(expected.low, rel=0.02), pytest.approx(expected.high, rel=0.02))
     assert found != ratio_percentile(a, b, level=0.9, resamples=4000, seed=5, method="x")
+    ratios = resampled_ratios(a, b, resamples=4000, seed=3)
+    assert percentile(ratios, 0.9, "x") == found
+
+
+def test_ratios_drawn_from_the_law_are_those_of_resamples() -> None:
+    data = thinned(3, 120, 5, 0.2).scored_only()
+    kind, frequency = kinds(data.positives, data.scored)
+    drawn = resampled(frequency, 100_000, 1, lambda f: (f @ kind[:, 0]) / (f @ kind[:, 1]))
+    found = resampled_ratios(data.positives, data.scored, resamples=100_000, seed=1)
+    assert found.mean() == pytest.approx(drawn.mean(), abs=5 * drawn.std() * math.sqrt(2 / 100_000))
+    assert found.std() == pytest.approx(drawn.std(), rel=0.02)
+    for p in PROBABILITIES:
+        assert np.quantile(found, p) == pytest.approx(
+            np.quantile(drawn, p), abs=0.08 * drawn.std() / min(p, 1 - p) ** 0.5
+        )
 
 
 def test_the_window_decides_and_not_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,8 @@ from userturn.statistics.resample import (
     check_level,
     check_resampling,
     generator,
-    kinds,
     ratio_percentile,
-    resampled,
-    total,
+    resampled_ratios,
 )
 from userturn.statistics.types import Estimate, FloatArray, IntArray, Interval, ItemCounts
 
@@ -165,13 +163,8 @@ def _size(pairs: _Pairs) -> tuple[int, int, int]:
 
 def _resampled_differences(pairs: _Pairs, resamples: int, seed: int) -> FloatArray:
     """Mean differences of the resamples."""
-    kind, frequency = kinds(pairs.differences)
-    whole = len(pairs.treated.items) * pairs.scale
-
-    def statistic(frequencies: IntArray) -> FloatArray:
-        return total(frequencies, kind[:, 0]) / whole
-
-    return resampled(frequency, resamples, seed, statistic)
+    whole = np.full_like(pairs.differences, pairs.scale)
+    return resampled_ratios(pairs.differences, whole, resamples=resamples, seed=seed)
 
 
 def effect_resamples(treated: ItemCounts, baseline: ItemCounts, *, resamples: int, seed: int) -> FloatArray:

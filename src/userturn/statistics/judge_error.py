@@ -15,12 +15,10 @@ from userturn.statistics.resample import (
     MIN_INFORMATIVE,
     check_level,
     generator,
-    kinds,
     percentile,
-    resampled,
-    total,
+    resampled_ratios,
 )
-from userturn.statistics.types import Estimate, FloatArray, IntArray, Interval, ItemCounts
+from userturn.statistics.types import Estimate, Interval, ItemCounts
 
 NAME_LANG_REICZIGEL = "Lang-Reiczigel on n_eff"
 NAME_BOOTSTRAP_BOTH = "item bootstrap x binomial gold sets (percentile)"
@@ -136,14 +134,8 @@ def rogan_gladen(
     limits = [min(1.0, max(0.0, theta + shift + sign * z * error)) for sign in (-1.0, 1.0)]
     interval = Interval(limits[0], limits[1], NAME_LANG_REICZIGEL, level)
 
-    kind, frequency = kinds(used.positives, used.scored)
-
-    def share(frequencies: IntArray) -> FloatArray:
-        sums = total(frequencies, kind)
-        return sums[:, 0] / sums[:, 1]
-
     rng = generator(seed + 1)
-    p = resampled(frequency, resamples, seed, share)
+    p = resampled_ratios(used.positives, used.scored, resamples=resamples, seed=seed)
     s, c = rng.binomial(n_pos, sens, resamples) / n_pos, rng.binomial(n_neg, spec, resamples) / n_neg
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = np.where(s + c > 1.0, np.clip((p + c - 1.0) / (s + c - 1.0), 0.0, 1.0), np.nan)

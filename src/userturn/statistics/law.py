@@ -247,3 +247,19 @@ class RatioLaw:
         mass = self.waves[row, column] - self.waves[row, column - 1] + self.slopes[row]
         place = int(np.searchsorted(reached + np.cumsum(mass[order]), target))
         return float(ratio[order[min(place, row.size - 1)]])
+
+    def sample(self, uniform: FloatArray) -> FloatArray:
+        """Draws from the law by its inverse.
+
+        Args:
+            uniform: numbers from [0, 1), any shape.
+
+        Returns:
+            Ratios, of the same shape; NaN where the denominator is 0.
+        """
+        mass = np.diff(self.waves, axis=1, prepend=self.waves[:, -1:])[:, : self.numerator.size]
+        reached = np.cumsum(np.maximum(mass + self.slopes[:, None], 0.0))
+        place = np.searchsorted(reached, uniform * (reached[-1] / self.defined), side="right")
+        column = self.numerator.points()[place % self.numerator.size]
+        row = np.minimum(place // self.numerator.size, self.denominators.size - 1)
+        return np.where(place < reached.size, column / self.denominators[row], np.nan)

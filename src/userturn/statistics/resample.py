@@ -19,7 +19,7 @@ CHUNK_CELLS = 4_000_000
 """Most draws held at once (32 MB of int64)."""
 
 PICKS_PER_KIND = 8
-"""Items a kind from which drawing each kind's number is quicker than drawing items one by one."""
+"""Items a kind, beside the most frequent one, from which drawing kinds' numbers is quicker than picking the items."""
 
 CHUNK_PICKS = 200_000
 """Most items picked at once: their counts stay in the processor's cache."""
@@ -78,14 +78,26 @@ def draw(frequency: IntArray, resamples: int, seed: int) -> Iterator[IntArray]:
     check_resampling(resamples, seed)
     rng = generator(seed)
     n, n_kinds = int(frequency.sum()), frequency.size
-    if n < PICKS_PER_KIND * n_kinds:
-        kind = np.repeat(np.arange(n_kinds), frequency)
-        for size in _sizes(resamples, CHUNK_PICKS // n):
-            picks = kind[rng.integers(n, size=(size, n))] + n_kinds * np.arange(size)[:, None]
-            yield np.bincount(picks.ravel(), minlength=size * n_kinds).reshape(size, n_kinds)
+    rest = n - int(frequency[0])
+    if 0 < rest < PICKS_PER_KIND * n_kinds:
+        yield from _picked(frequency, rng.binomial(n, rest / n, size=resamples), rng)
     else:
         for size in _sizes(resamples, CHUNK_CELLS // n_kinds):
             yield rng.multinomial(n, frequency / n, size=size)
+
+
+def _picked(frequency: IntArray, others: IntArray, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Resamples with so many items each that are not of the first kind: these are picked one by one."""
+    n, n_kinds = int(frequency.sum()), frequency.size
+    kind = np.repeat(np.arange(1, n_kinds), frequency[1:])
+    start = 0
+    for size in _sizes(others.size, CHUNK_PICKS // n):
+        some = others[start : start + size]
+        start += size
+        place = np.repeat(np.arange(size) * n_kinds, some) + kind[rng.integers(kind.size, size=int(some.sum()))]
+        counts = np.bincount(place, minlength=size * n_kinds).reshape(size, n_kinds)
+        counts[:, 0] = n - some
+        yield counts
 
 
 def _sizes(total: int, most: int) -> Iterator[int]:
@@ -172,14 +184,7 @@ def ratio_percentile(
     """
     law = RatioLaw.of(numerators, denominators)
     if law is None:
-        kind, frequency = kinds(numerators, denominators)
-
-        def statistic(frequencies: IntArray) -> FloatArray:
-            sums = total(frequencies, kind).astype(np.float64)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
-
-        return percentile(resampled(frequency, resamples, seed, statistic), level, method)
+        return percentile(_drawn_ratios(numerators, denominators, resamples, seed), level, method)
     if law.defined < level:
         return None
     tail = (1.0 - level) / 2.0
@@ -213,3 +218,33 @@ def check_resampling(resamples: int, seed: int) -> None:
         raise ValueError(f"resamples is {resamples}; at least 1 is needed")
     if seed < 0:
         raise ValueError(f"seed is {seed}; a seed is a whole number >= 0")
+
+
+def resampled_ratios(numerators: IntArray, denominators: IntArray, *, resamples: int, seed: int) -> FloatArray:
+    """A ratio of two sums over items in every resample, drawn from its law where that can be computed.
+
+    Args:
+        numerators: whole numbers, shape (n_items,), at least one.
+        denominators: whole numbers >= 0, not all 0, shape (n_items,); all the same for a mean.
+        resamples: how many.
+        seed: see :func:`generator`.
+
+    Returns:
+        Shape (resamples,); NaN where the denominator is 0.
+    """
+    check_resampling(resamples, seed)
+    law = RatioLaw.of(numerators, denominators)
+    if law is None:
+        return _drawn_ratios(numerators, denominators, resamples, seed)
+    return law.sample(generator(seed).random(resamples))
+
+
+def _drawn_ratios(numerators: IntArray, denominators: IntArray, resamples: int, seed: int) -> FloatArray:
+    kind, frequency = kinds(numerators, denominators)
+
+    def statistic(frequencies: IntArray) -> FloatArray:
+        sums = total(frequencies, kind).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
+
+    return resampled(frequency, resamples, seed, statistic)
