@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import xml.etree.ElementTree as ET
 from html import unescape
 
@@ -78,6 +79,17 @@ def test_a_curve_is_well_formed_with_one_point_flat_lines_and_hostile_names():
     for lines in ({"loss": [(1.0, 2.0)]}, {"loss": [(1.0, 2.0), (2.0, 2.0)]}, {"<b>&": [(0.0, -1.0), (9.0, 4.0)]}):
         svg = str(learning_curve(lines, 'a "label" <x>'))
         tree = ET.fromstring(svg)
-        assert len(tree.findall(".//polyline")) == len(lines)
+        drawn = [line for line in tree.findall(".//polyline") if "data-series" in line.attrib]
+        assert [line.attrib["data-points"] for line in drawn] == [
+            " ".join(f"{step:g},{value!r}" for step, value in points) for points in lines.values()
+        ]
         assert "<b>" not in svg
         assert unescape(tree.attrib["aria-label"]) == 'a "label" <x>'
+
+
+def test_names_at_the_ends_of_curves_do_not_cover_each_other():
+    lines = {"reward": [(1.0, 0.5)], "accuracy": [(1.0, 0.5)], "tokens": [(1.0, 0.51)], "far": [(1.0, 9.0)]}
+    tree = ET.fromstring(str(learning_curve(lines, "x")))
+    places = sorted(float(text.attrib["y"]) for text in tree.findall(".//g/text"))
+    assert len(places) == 4
+    assert min(b - a for a, b in itertools.pairwise(places)) >= 11.9

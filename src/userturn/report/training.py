@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -172,7 +173,7 @@ def learning_curve(lines: Mapping[str, Sequence[tuple[float, float]]], label: st
         at_y = bottom - (bottom - top) * (y - y_low) / (y_high - y_low)
         return f"{at_x:.1f}", f"{at_y:.1f}"
 
-    body = Markup('<path class="axis" d="M{} {}V{}H{}"/>').format(left, top, bottom, right)
+    body = Markup('<polyline class="axis" points="{0},{1} {0},{2} {3},{2}"/>').format(left, top, bottom, right)
     for value, at in ((y_low + margin, "low"), (y_high - margin, "high")):
         _, y = place(x_low, value)
         body += Markup('<text class="tick end {}" x="{}" y="{}">{:.3g}</text>').format(at, left - 6, y, value)
@@ -180,15 +181,30 @@ def learning_curve(lines: Mapping[str, Sequence[tuple[float, float]]], label: st
         x, _ = place(step, y_low)
         body += Markup('<text class="tick middle" x="{}" y="{}">{:g}</text>').format(x, bottom + 16, step)
     body += Markup('<text class="name middle" x="{}" y="{}">step</text>').format((left + right) / 2, bottom + 30)
+    names = _apart({measure: float(place(*points[-1])[1]) for measure, points in lines.items()}, 12.0)
     for series, (measure, points) in enumerate(lines.items()):
         colour = plots.series_class(series)
         body += Markup('<g class="{}">').format(colour)
         path = " ".join(",".join(place(*point)) for point in points)
-        body += Markup('<polyline class="line {}" points="{}"/>').format(colour, path)
+        data = " ".join(f"{step:g},{value!r}" for step, value in points)
+        body += Markup('<polyline class="line {}" points="{}" data-series="{}" data-points="{}"/>').format(
+            colour, path, words(measure), data
+        )
         x, y = place(*points[-1])
         body += plots.marker(float(x), float(y), series, radius=3.0)
-        body += Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(float(x) + 8, y, words(measure))
+        body += Markup('<text class="tick" x="{:.1f}" y="{:.1f}">{}</text>').format(
+            float(x) + 8, names[measure] + 4, words(measure)
+        )
         body += Markup("</g>")
     return Markup('<svg class="plot" role="img" viewBox="0 0 {} {}" aria-label="{}"><title>{}</title>{}</svg>').format(
         WIDTH, HEIGHT, label, label, body
     )
+
+
+def _apart(wanted: Mapping[str, float], gap: float) -> dict[str, float]:
+    """Places of names on a line, each at least ``gap`` below the one before, as near as wanted."""
+    found: dict[str, float] = {}
+    lowest = -math.inf
+    for name, place in sorted(wanted.items(), key=lambda entry: entry[1]):
+        lowest = found[name] = max(place, lowest + gap)
+    return found

@@ -36,10 +36,16 @@ const cellOf = (value) => {
   const text = visibleText(String(value));
   return `"${(/^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 };
+const csv = (rows) => rows.map((row) => row.map(cellOf).join(",")).join("\r\n") + "\r\n";
 const table = async (svg) => {
+  const lines = [...svg.querySelectorAll("[data-series]")];
+  if (lines.length) {
+    const points = lines.flatMap(({ dataset }) => dataset.points.split(" ").map((point) => [dataset.series, ...point.split(",").map(Number)]));
+    return csv([["measure", "step", "value"], ...points]);
+  }
   const ids = [...new Set([...svg.querySelectorAll("[data-number-id]")].map((node) => node.dataset.numberId))];
   const rows = await Promise.all(ids.map(async (id) => [id, ...(await numberDetails(id)).raw]));
-  return [["id", ...catalogue.raw], ...rows].map((row) => row.map(cellOf).join(",")).join("\r\n") + "\r\n";
+  return csv([["id", ...catalogue.raw], ...rows]);
 };
 document.addEventListener("click", async (event) => {
   const asked = event.target instanceof Element && event.target.closest("[data-export]");
