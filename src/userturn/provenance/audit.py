@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class Auditor:
         self.lineage = Lineage(root)
         self._pool = ThreadPoolExecutor(2)
         self._digests: dict[str, Future[tuple[str | None, int]]] = {}
-        self._code_here = code_digests() if code else None
+        self._compares_code = code
         self._report = ""
         self._origins: dict[tuple[str, str | None], Future[Mapping[str, Any]]] = {}
         self.sealed = read_record(root / RECORD) if (root / RECORD).is_file() else None
@@ -121,6 +122,7 @@ class Auditor:
         pinned = [source for job in jobs for source in pinned_sources(job.manifest.spec)]
         origins = {_named(source): self._origin(source) for source in pinned}
         faults = [f"{path}: {fault}" for path, fault in self.lineage.faults.items()]
+        code = self._code_now(jobs)
         recomputed, found = self._recompute(row)
         faults += found
         shown, found = self._page(recomputed or row)
@@ -129,7 +131,6 @@ class Auditor:
         faults += [f"{file.path}: {fault}" for file in files for fault in file.faults]
         sources = [found.result() for found in origins.values()]
         faults += [f"{source['what']}: {source['fault']}" for source in sources if source.get("fault")]
-        code = self._code_now(jobs)
         notes = [f"the code of {name} here is not the code that ran" for name, same in code.items() if not same]
         notes += [f"{job.name} ran in a checkout with uncommitted changes" for job in jobs if _dirty(job)]
         if self.sealed is None:
@@ -225,8 +226,13 @@ class Auditor:
             self._origins[key] = self._pool.submit(_looked_up, source)
         return self._origins[key]
 
+    @cached_property
+    def _code_here(self) -> Mapping[str, str]:
+        """Digests of the code here; read late, while files are hashed."""
+        return code_digests()
+
     def _code_now(self, jobs: Sequence[Job]) -> dict[str, bool]:
-        if self._code_here is None:
+        if not self._compares_code:
             return {}
         return {job.name: self._code_here.get(job.manifest.stage) == job.manifest.code.digest for job in jobs}
 
