@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from userturn.statistics import ItemCounts, paired_effect, rate, ratio
@@ -70,6 +70,7 @@ def test_every_quantile_is_that_of_all_outcomes(pairs: Pairs) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(small.filter(lambda pairs: any(b for _, b in pairs)))
+@example([(0, 1), (0, 1), (0, 1), (0, 2), (0, 2), (1, 3)])
 def test_the_inverse_of_the_law_gives_each_outcome_its_probability(pairs: Pairs) -> None:
     outcomes, law = enumerated(pairs), law_of(pairs)
     # a fine grid of the unit interval instead of chance

@@ -54,7 +54,7 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "followup_rate": Quantity(
         "Genuine-followup rate",
-        "Share of the generated user turns that the judge calls a genuine follow-up.",
+        "Share of the user turns (in a control: of the texts given) that the judge calls a genuine follow-up.",
         "user turns",
         limits=f"{_RATE_LIMIT} It holds the judge's errors: near 0 it measures the judge's false alarms.",
     ),

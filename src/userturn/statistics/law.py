@@ -258,7 +258,10 @@ class RatioLaw:
             Ratios, of the same shape; NaN where the denominator is 0.
         """
         mass = np.diff(self.waves, axis=1, prepend=self.waves[:, -1:])[:, : self.numerator.size]
-        reached = np.cumsum(np.maximum(mass + self.slopes[:, None], 0.0))
+        mass += self.slopes[:, None]
+        # what the transform leaves at points that no resample reaches is no mass
+        mass[mass < CUT] = 0.0
+        reached = np.cumsum(mass)
         place = np.searchsorted(reached, uniform * (reached[-1] / self.defined), side="right")
         column = self.numerator.points()[place % self.numerator.size]
         row = np.minimum(place // self.numerator.size, self.denominators.size - 1)

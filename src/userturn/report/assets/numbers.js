@@ -137,11 +137,17 @@ const numberView = async (id) => {
   const about = [];
   if (known.definition) about.push(make("p", {}, known.definition));
   about.push(pairs(known.short));
+  const [quantity, ...of] = id.split("/");
+  const twin = quantity === "followup_rate" && await numberDetails(`corrected_rate/${of.join("/")}`);
+  if (twin) {
+    about.push(make("p", {}, "The interval holds the error of sampling. With ", make("a", { href: "#judge" }, "the judge's errors"), " taken out: ",
+      make("a", { href: `#number/${twin.id}` }, twin.short[0][1], " ", twin.short[1][1]), "."));
+  }
   if (known.notes.length) about.push(make("h3", {}, "Notes"), make("ul", {}, known.notes.map((note) => make("li", {}, visibleText(note)))));
-  about.push(make("h3", {}, "Check it"), make("p", { class: "small" }, "Recomputes the value from its rows, and follows every file back to its source:"), copyable(known.audit));
+  about.push(make("h3", {}, "Check it"), make("p", { class: "small" }, "In the study's folder, with its ", make("code", {}, ".envs/workflow/bin"), " on the path. Recomputes the value from its rows, and follows every file back to its source:"), copyable(known.audit));
   const rebuilt = known.cell ? [known.cell] : known.cells.slice(0, 2);
   if (rebuilt.length) {
-    about.push(make("p", { class: "small" }, "Generates the user turns once more and compares them byte by byte:"),
+    about.push(make("p", { class: "small" }, "Makes the user turns of a cell once more and compares them byte by byte:"),
       ...rebuilt.map((cell) => copyable(`userturn rebuild ${cell}`)));
   }
   about.push(make("h3", {}, "How it is computed"));
