@@ -273,7 +273,8 @@ def test_filters_and_search_of_transcripts(browser: Any, address: str, address_b
         # as many as a short while gives, where they are beside the page
         assert first == 30 if where == "inside" else 0 < first <= 30
         page.locator("#more").click()
-        page.wait_for_function("(first) => document.querySelectorAll('#turns > .turn').length > first", arg=first)
+        turns = "document.querySelectorAll('#turns > .turn').length"
+        page.wait_for_function(f"() => {turns} === 60" if where == "inside" else f"() => {turns} > {first}")
         page.locator("#filter-dataset").select_option("gsm8k")
         page.locator("#filter-perturbation").select_option("swapped_roles")
         wanted = [r for r in rows if r["dataset"] == "gsm8k" and r["perturbation"] == "swapped_roles"]
