@@ -35,12 +35,12 @@ rule scores:
     log:
         layout.log("scores", *SHARD.name),
     conda:
-        "../envs/workflow.yaml"
+        "../envs/engine.yaml"
     params:
         spec=lambda wildcards: specs.scores(study, shard_of(wildcards)),
-        triggers=triggers("scores", "workflow"),
+        triggers=triggers("scores", "engine"),
     message:
         "Scoring the assistant turns of {wildcards.model}"
     shell:
-        stage("scores", "workflow")
+        stage("scores", "engine")
         + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"

@@ -22,14 +22,14 @@ rule posttrain_data:
     wildcard_constraints:
         model=layout.one_of(grid.variants(study)),
     conda:
-        "../envs/workflow.yaml"
+        "../envs/engine.yaml"
     params:
         spec=lambda wildcards: specs.posttrain_data(study, wildcards.model),
-        triggers=triggers("posttrain_data", "workflow"),
+        triggers=triggers("posttrain_data", "engine"),
     message:
         "Preparing what {wildcards.model} is trained on"
     shell:
-        stage("posttrain_data", "workflow")
+        stage("posttrain_data", "engine")
         + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
 
 

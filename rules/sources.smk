@@ -1,4 +1,5 @@
-# From pinned sources to items and model folders.
+# From pinned sources to items and model folders. What may need Hugging Face's libraries runs in the engine's environment:
+# `datasets` brings pandas, and Snakemake imports that at every start wherever it finds it.
 rule dataset:
     output:
         dataset=layout.dataset("{dataset}"),
@@ -6,14 +7,14 @@ rule dataset:
     log:
         layout.log("dataset", "{dataset}"),
     conda:
-        "../envs/workflow.yaml"
+        "../envs/engine.yaml"
     params:
         spec=lambda wildcards: specs.dataset(study, wildcards.dataset),
-        triggers=triggers("dataset", "workflow"),
+        triggers=triggers("dataset", "engine"),
     message:
         "Reading the items of {wildcards.dataset}"
     shell:
-        stage("dataset", "workflow")
+        stage("dataset", "engine")
         + " --spec {params.spec:q} --log {log} --manifest {output.manifest}"
 
 

@@ -6,14 +6,15 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
-import yaml
 
 from userturn import layout
 from userturn.artefacts import read_json
-from workflow.conftest import MODEL, tiny_config
+from userturn.config.default_study import DEFAULT_STUDY
+from workflow.conftest import MODEL
 
 from .conftest import Folder
 
@@ -94,15 +95,28 @@ def test_a_workflow_that_is_gone_and_a_stale_lock(cluster, simulated, chaos, loc
     assert chaos.digests(folder.path) == local
 
 
+def default_shape() -> dict:
+    """The default study with all its datasets and perturbations, but few items, short turns and one judge."""
+    config: dict = deepcopy(dict(DEFAULT_STUDY))
+    for dataset in config["datasets"].values():
+        dataset["n_items"] = 2
+    config["assistant_turns"] = {"max_tokens": 24}
+    config["probe"]["sampling"]["max_tokens"] = 12
+    config["judges"] = {"provisional": config["judges"]["provisional"]}
+    config["reported_judge"] = "provisional"
+    config.pop("gold")
+    config["statistics"] = {"resamples": 500}
+    for model in config["models"].values():
+        model["resources"] = {**model["resources"], "gpus": 1, "card": "fake", "cores": 2, "memory_gb": 8}
+    return config
+
+
 @pytest.mark.engine
 def test_the_real_model(cluster, executor, chaos, root: Path, chat_model: Path, tmp_path: Path) -> None:
-    config = tiny_config()
-    for model in config["models"].values():
-        model["resources"] = {**model["resources"], "cores": 2, "memory_gb": 8}
+    config = default_shape()
     found = []
     for where in ("local", "cluster"):
         folder = Folder(chaos.checkout(tmp_path / where, config, {}, "config/study.yaml"), executor, [])
-        (folder.path / "config/study.yaml").write_text(yaml.safe_dump(config))
         for made in (
             f"data/models/{MODEL}",
             "data/judges/provisional",
@@ -114,3 +128,6 @@ def test_the_real_model(cluster, executor, chaos, root: Path, chat_model: Path, 
         assert run.wait() == 0, folder.said()
         found.append(chaos.digests(folder.path))
     assert found[0] == found[1]
+    jobs = [read_json(path) for path in (folder.path / layout.MANIFESTS).rglob("*.json")]
+    devices = {job["run"]["accelerator_devices"] for job in jobs if job["stage"] in LOADING}
+    assert devices in ({"0"}, {"1"}, {"0", "1"})
