@@ -35,7 +35,7 @@ from userturn.simulation.study import document, twin
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = "config/chaos.yaml"
 #: What a copy of the checkout needs to run a study.
-_COPIED = ("Snakefile", "rules", "src", "config", "envs", "profiles")
+_COPIED = ("Snakefile", "rules", "src", "config", "envs", "profiles", "gold", "training")
 #: A job whose workflow is gone looks for it once a second; the rest is for a busy machine.
 GRACE_SECONDS = 8.0
 #: Runs of one round before it counts as one that never completes.

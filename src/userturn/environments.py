@@ -1,4 +1,4 @@
-"""The two environments: `workflow` runs Snakemake and statistics, `engine` holds vLLM.
+"""The two environments: `workflow` runs Snakemake and statistics, `engine` holds vLLM and Hugging Face's libraries.
 
 `make setup` puts them under ``.envs`` and notes which lock each was installed from; a lock that has changed since is
 refused before anything runs, since the artefacts would name a lock that did not make them.

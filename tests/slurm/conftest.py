@@ -7,6 +7,7 @@ without a SLURM of its own: the executor's job steps look for the controller in 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import platform
 import re
@@ -159,7 +160,9 @@ def executor(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path | Non
     # what the workflow's environment lacks, of the same lock
     entries = re.split(r"\n(?=\S)", (root / "envs/slurm.lock").read_text())
     lock = folder / "executor.lock"
-    lock.write_text("\n".join(one for one in entries if one.startswith(("snakemake-executor-plugin-", "throttler"))))
+    have = subprocess.run([python, "-m", "pip", "list", "--format=json"], check=True, capture_output=True, text=True)
+    names = {re.sub(r"[-_.]+", "-", one["name"]).lower() for one in json.loads(have.stdout)}
+    lock.write_text("\n".join(one for one in entries if one.partition("==")[0] not in names))
     done = subprocess.run(
         [python, "-m", "pip", "install", "-q", "--no-deps", "--require-hashes", "--target", folder, "-r", lock],
         capture_output=True,

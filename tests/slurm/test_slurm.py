@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from userturn import layout
+from userturn import grid, layout, plan
 from userturn.artefacts import read_json
 from userturn.config.default_study import DEFAULT_STUDY
+from userturn.config.load import load_study, read_yaml
+from userturn.simulation.study import twin
 from workflow.conftest import MODEL
 
 from .conftest import Folder
@@ -131,3 +133,17 @@ def test_the_real_model(cluster, executor, chaos, root: Path, chat_model: Path, 
     jobs = [read_json(path) for path in (folder.path / layout.MANIFESTS).rglob("*.json")]
     devices = {job["run"]["accelerator_devices"] for job in jobs if job["stage"] in LOADING}
     assert devices in ({"0"}, {"1"}, {"0", "1"})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(10800)
+def test_the_papers_whole_grid(cluster, executor, chaos, root: Path, tmp_path: Path) -> None:
+    made = twin(read_yaml(root / "config/paper.yaml"), items=4)
+    folder = Folder(chaos.checkout(tmp_path, made.config, made.files, "config/study.yaml"), executor, [])
+    assert folder.start_on_cluster().wait() == 0, folder.said()
+    study = load_study([folder.path / "config/study.yaml"])
+    assert all((folder.path / cell.user_turns).is_file() for cell in grid.cells(study))
+    jobs = [read_json(path) for path in (folder.path / layout.MANIFESTS).rglob("*.json")]
+    # as many as `userturn plan` says, but for the target, which is no job of the cluster
+    assert len(jobs) == sum(plan.jobs(study).values()) - 1
+    assert all(job["run"]["slurm_job_id"] for job in jobs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,12 +184,11 @@ def run(root: Path, made: Plan, scratch: Path, *, threads: int, say: Callable[[s
     """
     root = root.resolve()
     _provide(root, made, scratch)
-    workflow = [sys.executable, "-m"]
     engine = [_absolute(root, engine_python()), "-m"]
     for step in made.steps:
         if step.stage == "dataset":
             say("reading the items again from their source")
-            _call([*workflow, "userturn.stages.dataset", *_arguments(step)], root, scratch)
+            _call([*engine, "userturn.stages.dataset", *_arguments(step)], root, scratch)
     shared = [step for step in made.steps if step.stage in _ENGINE_STAGES]
     say(f"{', '.join(step.stage for step in shared)} in one process, with one model load")
     together = [{"stage": step.stage, "spec": step.spec} for step in shared]
