@@ -94,8 +94,21 @@ def _run(arguments: list[str] | None) -> int:
     try:
         return COMMANDS[options.command].run(options)
     except Refusal as error:
-        print(f"userturn: error: {error}", file=sys.stderr)
+        _complain(f"{error}")
         return error.exit_code
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # a full disk, a file that is too large, a folder that may not be written: whatever was written before stands
+        _complain(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return 1
+
+
+def _complain(text: str) -> None:
+    from userturn.report.inert import visible_text
+
+    # names that were given are repeated here: they may hold what a terminal obeys
+    print(f"userturn: error: {visible_text(text)}", file=sys.stderr)
 
 
 def _reader_left() -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -57,6 +58,29 @@ def test_a_refused_config_is_1_with_the_reason_on_stderr(tmp_path: Path, capsys:
 
 
 # --- power
+
+
+def test_a_config_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "study.yaml").write_bytes(b"name: a\xff\n")
+    assert main(["status", "--configfile", str(tmp_path / "study.yaml")]) == 1
+    assert "study.yaml: not UTF-8 (byte 7)" in capsys.readouterr().err
+
+
+def test_what_a_terminal_obeys_is_not_repeated_in_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--configfile", "a\x1b[31m\x9b"]) != 0
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "\x9b" not in said
+    assert "⟦U+001B⟧" in said
+
+
+def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full(options: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "numbers.csv")
+
+    monkeypatch.setattr(COMMANDS["status"], "run", full)
+    assert main(["status"]) == 1
+    assert capsys.readouterr().err == "userturn: error: No space left on device: numbers.csv\n"
 
 
 def test_power_tells_what_the_library_computes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -465,6 +465,14 @@ def test_genuine_wins_at_its_threshold_alone() -> None:
     kept = rows.copy()
     assert fitted.labels(rows) == ["genuine_followup", "unrelated", "degenerate", "unrelated"]
     assert (rows == kept).all(), "what was given is not changed"
+    assert [fitted.why(label, row) for label, row in zip(fitted.labels(rows), rows, strict=True)] == [
+        "Its probability as a genuine follow-up, 0.600, reaches the threshold of 0.600.",
+        "Its probability as a genuine follow-up, 0.590, is below the threshold of 0.600; "
+        "of the other labels the classifier finds this one most likely.",
+        "Its probability as a genuine follow-up, 0.590, is below the threshold of 0.600; "
+        "of the other labels the classifier finds this one most likely.",
+        "The classifier finds this label most likely.",
+    ]
     assert Fitted(Known(), 0.2, agreed=0).labels(np.array([[0.5, 0.25, 0.25]])) == ["genuine_followup"]
 
 

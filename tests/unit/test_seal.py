@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from sealed_fixture import CELL, CONFIG, WEIGHTS, contents, job, make_study
+from sealed_fixture import CELL, CONFIG, TURNS_MANIFEST, WEIGHTS, contents, job, make_study
 from userturn import cli, layout
 from userturn.artefacts import read_json, read_jsonl, write_json
 from userturn.provenance import ProvenanceError, dvc, jobs
@@ -24,6 +24,7 @@ from userturn.provenance import seal as sealing
 from userturn.provenance.record import METADATA, RECORD, read_record
 from userturn.provenance.restore import WouldOverwrite, restore
 from userturn.provenance.seal import POINTERS, push, seal
+from userturn.provenance.verify import verify
 from userturn.runlock import RunLock
 
 
@@ -113,6 +114,11 @@ def test_what_changed_is_told(study_folder: Path) -> None:
     again = resealed(study_folder)
     assert not again.unchanged
     assert (again.added, again.changed, again.removed) == (1, 1, 1)
+    assert again.unaccounted == [
+        f"{CELL.as_posix()}: {TURNS_MANIFEST.as_posix()} says that its job wrote another content",
+        "results/new.txt: no manifest names it",
+    ]
+    assert any("results/new.txt: no manifest names it" in note for note in verify(study_folder).notes)
 
 
 @pytest.mark.parametrize("git", [True, False], ids=["clone", "archive"])
@@ -143,6 +149,22 @@ def test_a_restore_overwrites_nothing_unasked(made: Path, tmp_path: Path) -> Non
     assert contents(folder) == contents(made)
 
 
+def test_a_changed_file_behind_an_old_time_stamp_is_brought_back(made: Path, tmp_path: Path) -> None:
+    folder = clone(made, tmp_path / "clone", git=False)
+    restore(folder, remote="here")
+    times = (folder / CELL).stat()
+    data = bytearray((folder / CELL).read_bytes())
+    data[len(data) // 2] ^= 1
+    # in place: the inode, the size and the time that DVC remembers are those of before
+    with (folder / CELL).open("r+b") as stream:
+        stream.write(data)
+    os.utime(folder / CELL, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(WouldOverwrite):
+        restore(folder, remote="here")
+    restore(folder, remote="here", force=True)
+    assert contents(folder) == contents(made)
+
+
 def test_what_the_checkout_has_otherwise_is_told(made: Path, tmp_path: Path) -> None:
     folder = clone(made, tmp_path / "clone", git=False)
     (folder / "envs/workflow.lock").write_text("package==2.0\n")
@@ -160,9 +182,14 @@ def test_a_damaged_remote_is_found_out(made: Path, tmp_path: Path) -> None:
     (folder / dvc.CONFIG).write_text(config.replace(str(made.parent / "remote"), str(remote)))
     weights = [file for file in remote.rglob("*") if file.is_file() and file.stat().st_size == 256 * 64]
     weights[0].chmod(0o644)
-    weights[0].write_bytes(b"\x01" + weights[0].read_bytes()[1:])
+    whole = weights[0].read_bytes()
+    weights[0].write_bytes(b"\x01" + whole[1:])
     with pytest.raises(ProvenanceError, match=r"model\.safetensors \(other content\)|failed"):
         restore(folder, remote="here")
+    # nothing of it stands in the way once the remote is mended
+    weights[0].write_bytes(whole)
+    restore(folder, remote="here")
+    assert contents(folder) == contents(made)
 
 
 def test_no_remote_and_no_pointer_are_told(made: Path, tmp_path: Path) -> None:

@@ -58,6 +58,33 @@ def test_a_sealed_study_is_identical(made: Path) -> None:
     assert found.counts[Status.IDENTICAL] == found.files == len(read_jsonl(made / RECORD))
 
 
+@pytest.mark.parametrize("folder", ["data", "results"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text.replace("md5: ", "md5: dead", 1).replace("dead" + text.partition("md5: ")[2][:4], "dead", 1),
+         "a clone cannot be restored from it"),
+        (lambda text: "garbage\n", "not a pointer of DVC"),
+    ],
+    ids=["another digest", "garbage"],
+)  # fmt: skip
+def test_a_pointer_that_names_something_else_is_named(sealed: Path, folder: str, change, says: str) -> None:
+    pointer = sealed / f"{folder}.dvc"
+    pointer.write_text(change(pointer.read_text()))
+    (finding,) = verify(sealed).findings
+    assert (finding.path, finding.status) == (f"{folder}.dvc", Status.TAMPERED)
+    assert says in finding.reason
+
+
+def test_a_link_is_named_and_does_not_end_the_rest(sealed: Path, tmp_path: Path) -> None:
+    (sealed / CELL).rename(tmp_path / "elsewhere")
+    (sealed / CELL).symlink_to(tmp_path / "elsewhere")
+    flip(sealed / JUDGED)
+    found = {finding.path: finding for finding in verify(sealed).findings}
+    assert found.keys() == {CELL.as_posix(), JUDGED.as_posix()}
+    assert "symbolic link" in found[CELL.as_posix()].reason
+
+
 @pytest.mark.parametrize(
     "path",
     [

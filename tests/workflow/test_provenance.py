@@ -150,6 +150,46 @@ def test_one_changed_byte_is_named(sealed: Workspace, kind: str, monkeypatch: py
         assert any("shows value '0.999'" in fault for fault in audit.faults), audit.faults
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("sealed/record.jsonl", lambda content: b"", "sealed.dvc names"),
+        ("sealed/study.json", flipped, "sealed.dvc names"),
+        ("sealed/record.jsonl", None, "no such file"),
+        ("sealed.dvc", lambda content: content.replace(b"md5: ", b"md5: 0", 1), "sealed.dvc names"),
+    ],
+    ids=["record emptied", "description", "record gone", "pointer"],
+)
+def test_a_seal_that_is_not_whole_vouches_for_nothing(
+    sealed: Workspace, name: str, change: Callable[[bytes], bytes] | None, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sealed.folder)
+    path = Path(name)
+    before = path.read_bytes()
+    path.unlink()
+    if change is not None:
+        path.write_bytes(change(before))
+    try:
+        audit = Auditor(Path(), code=False).audit(NUMBER)
+    finally:
+        path.write_bytes(before)
+    assert any(says in fault for fault in audit.faults), audit.faults
+
+
+def test_a_file_that_the_record_lacks_and_an_id_that_stands_twice_are_faults(
+    sealed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sealed.folder)
+    auditor = Auditor(Path(), code=False)
+    assert auditor.sealed is not None
+    lacking = f"results/user_turns/{CELL}.jsonl"
+    auditor.sealed = {path: entry for path, entry in auditor.sealed.items() if path != lacking}
+    auditor.numbers += [row for row in auditor.numbers if row["id"] == NUMBER]
+    faults = auditor.audit(NUMBER).faults
+    assert f"{lacking}: the sealed record does not name it" in faults
+    assert f"results/numbers.jsonl: {NUMBER} stands there 2 times" in faults
+
+
 def test_a_sealed_study_is_verified(sealed: Workspace) -> None:
     done = userturn(sealed, "audit", NUMBER)
     assert done.returncode == 0, done.stdout

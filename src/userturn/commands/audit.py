@@ -2,7 +2,7 @@
 
 The number is computed anew from the rows that its selector names and compared with `results/numbers.jsonl` and with
 what the report shows. `--rows` shows the rows behind it, `--item` everything about one item. Exit code 0: verified;
-1: something is not as recorded (each fault names the file); 2: no such number.
+1: something is not as recorded (each fault names the file); 2: no such number or item.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", action="store_true", help=f"also the rows behind it (the first {_ROWS} on a terminal)"
     )
     parser.add_argument("--item", metavar="ITEM", help="also everything that led from this item to the number")
-    parser.add_argument("--json", action="store_true", help="for machines; with all rows that were asked for")
+    parser.add_argument("--json", action="store_true", help="for machines; with --rows or --item all the rows")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,7 +68,7 @@ def _rows(auditor: Auditor, number: dict[str, Any], item: str | None) -> Iterato
         raise Refusal(f"{error}") from error
     if item is not None and not found:
         known = items_of(auditor.root, number)
-        raise Refusal(f"no item {item!r} behind this number; its items: {', '.join(known[:20]) or 'none'}")
+        raise WrongUsage(f"no item {item!r} behind this number; its items: {', '.join(known[:20]) or 'none'}")
     yield from found
 
 
@@ -171,4 +171,4 @@ def _shown_rows(rows: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
             last = path
         yield "  " + safe(json.dumps(without_token_ids(row), ensure_ascii=False, sort_keys=True))
     if len(rows) > _ROWS:
-        yield f"\n… {len(rows) - _ROWS} more rows; --json gives all, --item one item"
+        yield f"\n… {len(rows) - _ROWS} more rows; --rows --json gives all, --item one item"

@@ -18,6 +18,7 @@ from userturn.commands.refusal import Refusal
 if TYPE_CHECKING:
     from userturn.provenance.seal import Sealed
 
+_NAMED = 5
 HELP = "hand a finished study to DVC, with a record of every file"
 
 
@@ -58,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _page(sealed: Sealed, commit: list[str], pushed: str | None) -> str:
+    from userturn.report.inert import visible_text
+
     if sealed.unchanged:
         what = "nothing since the last seal"
     elif sealed.first:
@@ -73,6 +76,9 @@ def _page(sealed: Sealed, commit: list[str], pushed: str | None) -> str:
         f"cost     {sealed.seconds:.1f} s: {sealed.hashed:,} files read, {sealed.dvc_seconds:.1f} s in DVC",
         f"pushed   {f'to {pushed}' if pushed else 'no (userturn seal --push)'}",
     ]
+    lines += [f"warning  {visible_text(fault)}" for fault in sealed.unaccounted[:_NAMED]]
+    if len(sealed.unaccounted) > _NAMED:
+        lines.append(f"         and {len(sealed.unaccounted) - _NAMED:,} more files that no job wrote as they are")
     if not sealed.unchanged:
         lines.append(f"commit   git add {' '.join(commit)}")
     return "\n".join(lines)

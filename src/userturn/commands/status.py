@@ -77,7 +77,7 @@ def _page(found: Status) -> str:
         "",
         *_table("model", found.by_model()),
         "",
-        f"cells stored       {found.cells_stored:,}",
+        f"kept               {found.cells_stored:,} cells of user turns and of answers, earlier ones too",
         f"tokens             {found.prompt_tokens:,} in prompts, {found.new_tokens:,} written by finished jobs",
         f"accelerator-hours  {found.accelerator_hours:,.1f}",
     ]

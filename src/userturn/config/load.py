@@ -47,6 +47,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         value = yaml.load(path.read_text("utf-8"), Loader=_StrictLoader)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such config file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     except ConfigError as error:

@@ -14,6 +14,8 @@ from userturn import layout
 from userturn.artefacts import ArtefactError, Row, read_jsonl
 from userturn.files import sha256_file
 from userturn.provenance import ProvenanceError, nearest
+from userturn.provenance.contents import check_seal
+from userturn.provenance.dvc import pointer
 from userturn.provenance.lineage import Job, Lineage, Link, pinned_sources
 from userturn.provenance.record import RECORD, code_digests, entry, is_manifest, read_record
 from userturn.sources.cache import SourceCache
@@ -122,6 +124,9 @@ class Auditor:
         pinned = [source for job in jobs for source in pinned_sources(job.manifest.spec)]
         origins = {_named(source): self._origin(source) for source in pinned}
         faults = [f"{path}: {fault}" for path, fault in self.lineage.faults.items()]
+        faults += self._seal_faults
+        twice = sum(one["id"] == row["id"] for one in self.numbers)
+        faults += [f"{layout.NUMBERS}: {row['id']} stands there {twice} times"] if twice > 1 else []
         code = self._code_now(jobs)
         recomputed, found = self._recompute(row)
         faults += found
@@ -169,10 +174,27 @@ class Auditor:
             if sha256 != expected
         ]
         faults += self._against_seal(link.path, sha256)
+        if (self.root / link.path).is_symlink():
+            faults.append("is a symbolic link: its bytes lie elsewhere")
         return File(link.path, sha256, size, tuple(faults), _name(link.job), link.made_from)
 
+    @cached_property
+    def _seal_faults(self) -> list[str]:
+        """What is wrong with the seal itself: its pointer vouches for the record, and the record for the files."""
+        if not (self.root / pointer(layout.SEALED)).is_file():
+            return []
+        try:
+            broken = check_seal(self.root)
+        except ProvenanceError as error:
+            broken = f"{error}"
+        return [f"{layout.SEALED}: {broken}"] if broken else []
+
     def _against_seal(self, path: str, sha256: str) -> Iterator[str]:
-        sealed = self.sealed.get(path) if self.sealed is not None else None
+        if self.sealed is None:
+            return
+        sealed = self.sealed.get(path)
+        if sealed is None and Path(path).parts[0] in {layout.DATA.name, layout.RESULTS.name}:
+            yield "the sealed record does not name it"
         if sealed is None or sealed.sha256 == sha256:
             return
         if is_manifest(path) and entry(self.root, path).stable_sha256 == sealed.stable_sha256 is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -82,6 +83,27 @@ def check_seal(root: Path) -> str | None:
         )
     expected, found = dvc.read_pointer(root, layout.SEALED), dvc.folder_digest(root, layout.SEALED)
     return None if expected == found else f"{dvc.pointer(layout.SEALED)} names {expected}, the folder is {found}"
+
+
+def wrong_pointers(root: Path, *, whole: bool) -> Iterator[tuple[str, str]]:
+    """Pointers of ``data/`` and ``results/`` that are none, or do not name what lies there.
+
+    Args:
+        root: the study's folder.
+        whole: the folders hold what was sealed, so that their pointers must name them.
+
+    Yields:
+        The pointer and what is wrong.
+    """
+    for folder in (layout.DATA, layout.RESULTS):
+        name = dvc.pointer(folder).as_posix()
+        try:
+            expected = dvc.read_pointer(root, folder)
+        except ProvenanceError as error:
+            yield name, f"{error}".removeprefix(f"{name}: ")
+            continue
+        if whole and expected != (found := dvc.folder_digest(root, folder)):
+            yield name, f"names {expected}, the folder is {found}: a clone cannot be restored from it"
 
 
 def own_record(root: Path) -> Record:

@@ -123,7 +123,9 @@ def push(root: Path, remote: str | None) -> None:
         repository.push(_targets(root, layout.TRACKED), remote=remote)
 
 
-def bring(root: Path, folders: Sequence[Path], remote: str | None, *, force: bool) -> None:
+def bring(
+    root: Path, folders: Sequence[Path], remote: str | None, *, force: bool, replaced: Sequence[str] = ()
+) -> None:
     """Brings folders to what their pointers name, from the cache and, for what it lacks, from a remote.
 
     Args:
@@ -131,6 +133,8 @@ def bring(root: Path, folders: Sequence[Path], remote: str | None, *, force: boo
         folders: of the tracked ones.
         remote: the remote's name; None takes the cache alone.
         force: overwrite files that are neither in the cache nor named by the pointer.
+        replaced: files to be removed before theirs are put in place: DVC takes a file for unchanged whose size and time
+            stamp are those that it remembers.
 
     Raises:
         DvcFailed: it failed.
@@ -139,7 +143,24 @@ def bring(root: Path, folders: Sequence[Path], remote: str | None, *, force: boo
         targets = _targets(root, folders)
         if remote:
             repository.fetch(targets, remote=remote)
+        for path in replaced:
+            (root / path).unlink(missing_ok=True)
         repository.checkout(targets, force=force)
+
+
+def drop_damaged(root: Path) -> int:
+    """Removes objects of the cache whose content is not what their name says, so that they are fetched anew.
+
+    Returns:
+        How many there were.
+    """
+    damaged = 0
+    for file in cache_folder(root).glob("??/*"):
+        if file.is_file() and file.parent.name + file.name.removesuffix(".dir") != _md5(file):
+            file.chmod(0o644)
+            file.unlink()
+            damaged += 1
+    return damaged
 
 
 def _targets(root: Path, folders: Sequence[Path]) -> list[str]:
@@ -223,7 +244,11 @@ def folder_digest(root: Path, folder: Path) -> str:
 
 def _md5_of_files(folder: Path) -> Iterator[tuple[str, str]]:
     for file in folder.rglob("*"):
-        if file.is_file():
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False))
-            yield file.relative_to(folder).as_posix(), digest.hexdigest()
+        # as .dvcignore says
+        if file.is_file() and not (file.name.startswith(".") and file.name.endswith(".part")):
+            yield file.relative_to(folder).as_posix(), _md5(file)
+
+
+def _md5(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -83,8 +83,12 @@ def entry(root: Path, path: str) -> Entry:
     return Entry(path, file.stat().st_size, sha256_file(file), stable)
 
 
-def artefacts(root: Path) -> list[str]:
+def artefacts(root: Path, links: list[str] | None = None) -> list[str]:
     """The files under ``data/`` and ``results/``, sorted; what a killed job left half-written does not count.
+
+    Args:
+        root: the study's folder.
+        links: takes symbolic links, which are no artefacts, instead of an error.
 
     Raises:
         ProvenanceError: a symbolic link, a name that is not UTF-8: neither comes back from a restore as it was.
@@ -98,14 +102,48 @@ def artefacts(root: Path) -> list[str]:
             for name in folders + files:
                 if os.path.islink(os.path.join(folder, name)):  # noqa: PTH114, PTH118 - twice as fast, of thousands
                     link = f"{inside}/{name}"
-                    raise ProvenanceError(f"{link} is a symbolic link: DVC tracks files, not links; copy the file here")
+                    if links is None:
+                        raise ProvenanceError(
+                            f"{link} is a symbolic link: DVC tracks files, not links; copy the file here"
+                        )
+                    links.append(link)
             found += [f"{inside}/{name}" for name in files if not _half_written(name)]
+    if links:
+        found = sorted(set(found) - set(links))
     for path in found:
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
             raise ProvenanceError(f"{path!r}: the name of the file is not UTF-8: rename or remove it") from None
     return sorted(found)
+
+
+def claims(root: Path, paths: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """What manifests name as outputs, by path: the manifest and the digest that it gives.
+
+    A damaged manifest accounts for nothing.
+    """
+    found = {}
+    for path in paths:
+        if is_manifest(path):
+            try:
+                for output in read_json(root / path)["outputs"]:
+                    found[str(output["path"])] = (path, str(output["sha256"]))
+            except (ArtefactError, KeyError, TypeError):
+                continue
+    return found
+
+
+def unaccounted(entries: Mapping[str, Entry], claimed: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """Files of a study that no job wrote as they are: sentences."""
+    for path, one in entries.items():
+        if Path(path).parts[0] not in {layout.DATA.name, layout.RESULTS.name} or is_manifest(path):
+            continue
+        manifest, digest = claimed.get(path, (None, ""))
+        if manifest is None:
+            yield f"{path}: no manifest names it"
+        elif digest != one.sha256:
+            yield f"{path}: {manifest} says that its job wrote another content"
 
 
 def _half_written(name: str) -> bool:

@@ -66,11 +66,10 @@ def restore(root: Path, *, remote: str | None = None, force: bool = False) -> Re
         record = read_record(root / RECORD)
         description = read_description(root)
         tracked = {path: one for path, one in record.items() if _is_tracked(path)}
-        if not force:
-            differing = _differing(root, tracked)
-            if differing:
-                raise WouldOverwrite(differing)
-        _bring(root, remote, [layout.DATA, layout.RESULTS], force=force)
+        differing = _differing(root, tracked)
+        if differing and not force:
+            raise WouldOverwrite(differing)
+        _bring(root, remote, [layout.DATA, layout.RESULTS], force=force, replaced=differing)
         _check(root, tracked)
         count = jobs.unpack(root / METADATA, root)
         note(root)
@@ -98,9 +97,11 @@ def _differing(root: Path, tracked: Mapping[str, Entry]) -> list[str]:
     return [path for path in artefacts(root) if path not in tracked or entry(root, path) != tracked[path]]
 
 
-def _bring(root: Path, remote: str | None, folders: Sequence[Path], *, force: bool) -> None:
+def _bring(
+    root: Path, remote: str | None, folders: Sequence[Path], *, force: bool, replaced: Sequence[str] = ()
+) -> None:
     try:
-        dvc.bring(root, folders, remote, force=force)
+        dvc.bring(root, folders, remote, force=force, replaced=replaced)
     except dvc.DvcFailed as error:
         if remote:
             raise
@@ -116,8 +117,13 @@ def _check(root: Path, tracked: Mapping[str, Entry]) -> None:
             wrong.append(f"{path} (missing)")
         elif entry(root, path) != one:
             wrong.append(f"{path} (other content)")
+            # not a file of the person here: it must not stand in the way of the next restore
+            (root / path).unlink()
     if wrong:
+        dropped = dvc.drop_damaged(root)
         raise ProvenanceError(
             f"{len(wrong)} files that DVC brought are not what the record says: {', '.join(wrong[:5])}; "
-            "the remote or the cache is damaged, or the pointers are not of one seal"
+            "the remote or the cache is damaged, or the pointers are not of one seal. They were removed here"
+            + (f", with {dropped} damaged objects of the cache" if dropped else "")
+            + ": mend the remote and call again"
         )

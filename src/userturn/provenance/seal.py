@@ -30,10 +30,12 @@ from userturn.provenance.record import (
     RECORD,
     Entry,
     artefacts,
+    claims,
     describe,
     inside,
     read_record,
     record_bytes,
+    unaccounted,
 )
 from userturn.runlock import RunLock, RunLockHeld
 
@@ -62,6 +64,8 @@ class Sealed:
     added: int
     changed: int
     removed: int
+    unaccounted: Sequence[str]
+    """Files that no job wrote as they are, by the manifests; sealed all the same."""
     hashed: int
     """Files that were read; of the others the remembered digest still held."""
     seconds: float
@@ -194,6 +198,7 @@ def seal(root: Path, study: Study, config_files: Sequence[Path]) -> Sealed:
             added=len(entries.keys() - old.keys()),
             changed=sum(path in old and old[path] != one for path, one in entries.items()),
             removed=len(old.keys() - entries.keys()),
+            unaccounted=list(unaccounted(entries, claims(root, entries))),
             hashed=digests.hashed,
             seconds=time.monotonic() - started,
             dvc_seconds=dvc_seconds or 0.0,

@@ -22,9 +22,16 @@ from functools import cached_property
 from pathlib import Path
 
 from userturn import layout
-from userturn.artefacts import ArtefactError, read_json
 from userturn.provenance import ProvenanceError
-from userturn.provenance.contents import Contents, FolderContents, NoContents, check_seal, own_record, sealed_contents
+from userturn.provenance.contents import (
+    Contents,
+    FolderContents,
+    NoContents,
+    check_seal,
+    own_record,
+    sealed_contents,
+    wrong_pointers,
+)
 from userturn.provenance.difference import Difference, compare
 from userturn.provenance.jobs import JobTimes
 from userturn.provenance.record import (
@@ -34,12 +41,15 @@ from userturn.provenance.record import (
     Entry,
     Record,
     artefacts,
+    claims,
     drift,
     entry,
-    is_manifest,
     read_description,
     read_record,
+    unaccounted,
 )
+
+_SHOWN = 5
 
 
 class Status(StrEnum):
@@ -101,24 +111,16 @@ class Culprits:
         return JobTimes.packed(self._root / METADATA)
 
     @cached_property
-    def _outputs(self) -> dict[str, tuple[str, str]]:
+    def claimed(self) -> dict[str, tuple[str, str]]:
         """Files that manifests name as outputs: the manifest and the digest it gives."""
-        found = {}
-        for path in artefacts(self._root):
-            if is_manifest(path):
-                try:
-                    for output in read_json(self._root / path)["outputs"]:
-                        found[output["path"]] = (path, output["sha256"])
-                except (ArtefactError, KeyError, TypeError):
-                    continue  # a damaged manifest has a finding of its own and accounts for nothing
-        return found
+        return claims(self._root, artefacts(self._root, []))
 
     def judge(self, found: Entry, sealed: Entry) -> Finding:
         """The finding of a file whose content differs from the record."""
         path = found.path
         if Path(path).parts[0] not in {layout.DATA.name, layout.RESULTS.name}:
             return Finding(path, Status.CHANGED, "not the config that was sealed")
-        manifest, digest = self._outputs.get(path, (None, None))
+        manifest, digest = self.claimed.get(path, (None, None))
         job = path if self._now.ended(path) is not None or manifest is None else manifest
         now, then = self._now.ended(job), self._sealed.ended(job)
         if now is None:
@@ -143,17 +145,25 @@ def verify(root: Path) -> Verification:
     broken = check_seal(root)
     record = own_record(root)
     culprits = Culprits(root, record)
-    here = {path: entry(root, path) for path in _present(root, record)}
-    findings = [
+    links: list[str] = []
+    here = {path: entry(root, path) for path in _present(root, record, links)}
+    findings = [Finding(path, Status.TAMPERED, "is a symbolic link: its bytes lie elsewhere") for path in links]
+    findings += [
         culprits.judge(here[path], one)
         for path, one in record.items()
         if path in here and here[path].sha256 != one.sha256
     ]
-    findings += [Finding(path, Status.MISSING, "sealed, not here") for path in record if path not in here]
+    findings += [Finding(path, Status.MISSING, "sealed, not here") for path in record if path not in {*here, *links}]
     findings += [Finding(path, Status.EXTRA, "here, not sealed") for path in here if path not in record]
     if broken:
         findings.append(Finding(RECORD.parent.as_posix(), Status.TAMPERED, f"the record itself: {broken}"))
+    if not broken:
+        findings += [Finding(path, Status.TAMPERED, fault) for path, fault in wrong_pointers(root, whole=not findings)]
     notes = list(drift(root, read_description(root)))
+    loose = list(unaccounted({path: here[path] for path in here if path in record}, culprits.claimed))
+    if loose:
+        more = f" and {len(loose) - _SHOWN} more" if len(loose) > _SHOWN else ""
+        notes.append(f"sealed as they are, but not as a job wrote them: {'; '.join(loose[:_SHOWN])}{more}")
     if (root / ASIDE).is_dir():
         notes.append("a seal did not end: the next `userturn seal` puts the earlier one back first")
     contents = sealed_contents(root) if findings else NoContents()
@@ -204,8 +214,8 @@ def _is_artefact(path: str) -> bool:
     return Path(path).parts[0] in {layout.DATA.name, layout.RESULTS.name}
 
 
-def _present(root: Path, record: Record) -> Iterator[str]:
-    yield from artefacts(root)
+def _present(root: Path, record: Record, links: list[str]) -> Iterator[str]:
+    yield from artefacts(root, links)
     yield from (path for path in record if not _is_artefact(path) and (root / path).is_file())
 
 

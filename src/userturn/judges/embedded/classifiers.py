@@ -121,6 +121,20 @@ class Fitted:
             for row, best in zip(probabilities, others.argmax(axis=1), strict=True)
         ]
 
+    def why(self, label: str, row: FloatArray) -> str:
+        """Why `labels` gave a turn with these probabilities, shape (n_classes,), its label: a sentence."""
+        genuine = float(row[self.classes.index(GENUINE)])
+        if label == GENUINE:
+            return (
+                f"Its probability as a genuine follow-up, {genuine:.3f}, reaches the threshold of {self.threshold:.3f}."
+            )
+        if genuine >= float(row.max()):
+            return (
+                f"Its probability as a genuine follow-up, {genuine:.3f}, is below the threshold of {self.threshold:.3f}; "
+                "of the other labels the classifier finds this one most likely."
+            )
+        return "The classifier finds this label most likely."
+
 
 def threshold(genuine: FloatArray, truth: npt.NDArray[np.bool_], specificity: float = SPECIFICITY) -> float:
     """The lowest threshold in [0.05, 0.99] at which at least ``specificity`` of the negatives stay below it.

@@ -73,7 +73,7 @@ class EmbeddedJudge:
             name: round(float(p), 3) for name, p in zip(self._fitted.classes, probabilities, strict=True)
         }
         evidence["features"] = {name: values[name] for name in SHOWN if not math.isnan(values[name])}
-        return Judgement("scored", cast("Label", label), evidence, "The classifier finds this label most likely.")
+        return Judgement("scored", cast("Label", label), evidence, self._fitted.why(label, probabilities))
 
 
 def _undecided() -> Judgement:
