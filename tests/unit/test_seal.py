@@ -115,8 +115,8 @@ def test_what_changed_is_told(study_folder: Path) -> None:
     assert not again.unchanged
     assert (again.added, again.changed, again.removed) == (1, 1, 1)
     assert again.unaccounted == [
-        f"{CELL.as_posix()}: {TURNS_MANIFEST.as_posix()} says that its job wrote another content",
         "results/new.txt: no manifest names it",
+        f"{CELL.as_posix()}: {TURNS_MANIFEST.as_posix()} says that its job wrote another content",
     ]
     assert any("results/new.txt: no manifest names it" in note for note in verify(study_folder).notes)
 

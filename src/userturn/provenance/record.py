@@ -139,6 +139,8 @@ def unaccounted(entries: Mapping[str, Entry], claimed: Mapping[str, tuple[str, s
     for path, one in entries.items():
         if Path(path).parts[0] not in {layout.DATA.name, layout.RESULTS.name} or is_manifest(path):
             continue
+        if Path(path).name == ".snakemake_timestamp":
+            continue  # Snakemake's own, in folders that are outputs
         manifest, digest = claimed.get(path, (None, ""))
         if manifest is None:
             yield f"{path}: no manifest names it"

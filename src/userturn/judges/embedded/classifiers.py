@@ -124,15 +124,12 @@ class Fitted:
     def why(self, label: str, row: FloatArray) -> str:
         """Why `labels` gave a turn with these probabilities, shape (n_classes,), its label: a sentence."""
         genuine = float(row[self.classes.index(GENUINE)])
+        reached = f"Its probability as a genuine follow-up, {genuine:.3f},"
         if label == GENUINE:
-            return (
-                f"Its probability as a genuine follow-up, {genuine:.3f}, reaches the threshold of {self.threshold:.3f}."
-            )
+            return f"{reached} reaches the threshold of {self.threshold:.3f}."
         if genuine >= float(row.max()):
-            return (
-                f"Its probability as a genuine follow-up, {genuine:.3f}, is below the threshold of {self.threshold:.3f}; "
-                "of the other labels the classifier finds this one most likely."
-            )
+            others = "of the other labels the classifier finds this one most likely."
+            return f"{reached} is below the threshold of {self.threshold:.3f}; {others}"
         return "The classifier finds this label most likely."
 
 
