@@ -30,31 +30,49 @@ class RunLock:
         Raises:
             RunLockHeld: if another process holds it: says which one.
         """
-        _held.append(self._take())
+        _held.append(self._take(f"process {_here()}")[0])
         return self
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Holds the lock while the block runs.
+    def held(self, what: str) -> Iterator[None]:
+        """Holds the lock while the block runs, for something that is no run: the last run stays known.
+
+        Args:
+            what: what is done meanwhile, for whoever is refused.
 
         Raises:
             RunLockHeld: if another process holds it: says which one.
         """
-        with self._take():
-            yield
+        stream, before = self._take(f"{what}, process {_here()}")
+        with stream:
+            try:
+                yield
+            finally:
+                _write(stream, before)
 
-    def _take(self) -> IO[str]:
+    def _take(self, holder: str) -> tuple[IO[str], str]:
+        """The open file, locked, and what stood in it."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         stream = self._path.open("a+")
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             stream.seek(0)
-            holder = stream.read().strip() or "unknown"
+            other = stream.read().strip() or "unknown"
             stream.close()
-            raise RunLockHeld(f"another run is active in this folder: {holder} ({self._path})") from None
+            raise RunLockHeld(f"another run is active in this folder: {other} ({self._path})") from None
         stream.seek(0)
-        stream.truncate()
-        stream.write(f"process {os.getpid()} on {platform.node()}\n")
-        stream.flush()
-        return stream
+        before = stream.read()
+        _write(stream, f"{holder}\n")
+        return stream, before
+
+
+def _here() -> str:
+    return f"{os.getpid()} on {platform.node()}"
+
+
+def _write(stream: IO[str], text: str) -> None:
+    stream.seek(0)
+    stream.truncate()
+    stream.write(text)
+    stream.flush()

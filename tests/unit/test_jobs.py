@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,12 @@ def test_the_run_lock_holds_against_another_process_and_ends_with_it(tmp_path: P
         with pytest.raises(RunLockHeld, match=f"process {process.pid} on "):
             RunLock(path).hold()
         process.kill()
+        process.wait()
+    run = path.read_text()
+    assert run.startswith(f"process {process.pid} on ")
+    with RunLock(path).held("a seal"):
+        assert path.read_text().startswith(f"a seal, process {os.getpid()} on ")
+    assert path.read_text() == run, "the last run is still known"
     RunLock(path).hold()
 
 

@@ -224,8 +224,8 @@ def test_a_failed_push_loses_nothing(
 
 def test_sealing_is_refused_while_a_run_is_active(study_folder: Path) -> None:
     with (
-        RunLock(study_folder / layout.STATE / "run.lock").held(),
-        pytest.raises(ProvenanceError, match=f"another run is active in this folder: process {os.getpid()}"),
+        RunLock(study_folder / layout.STATE / "run.lock").held("a test"),
+        pytest.raises(ProvenanceError, match=f"another run is active in this folder: a test, process {os.getpid()}"),
     ):
         resealed(study_folder)
     assert resealed(study_folder).unchanged

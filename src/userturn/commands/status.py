@@ -106,7 +106,7 @@ def _page(found: Status) -> str:
 
 def _run(found: Status) -> str:
     if found.run is None:
-        return "nothing has run here"
+        return "none"
     return f"{found.run}" if found.active else f"none; the last was {found.run}"
 
 

@@ -80,7 +80,7 @@ def exclusively(root: Path) -> Iterator[None]:
         ProvenanceError: a run is active.
     """
     try:
-        with RunLock(root / layout.STATE / "run.lock").held():
+        with RunLock(root / layout.STATE / "run.lock").held("a seal or restore"):
             undo(root)
             yield
     except RunLockHeld as error:
