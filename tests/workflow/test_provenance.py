@@ -89,7 +89,7 @@ def test_an_audit_is_read_by_people_and_machines(finished: Workspace) -> None:
     assert done.returncode == 2
     assert NUMBER in done.stderr
     done = userturn(finished, "audit", NUMBER, "--item", "gsm8k-9999")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "gsm8k-0953" in done.stderr
 
 
