@@ -178,7 +178,7 @@ def test_tooltip_by_keyboard(opened: Opened) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("() => document.activeElement.dataset.numberId") == RATE
     tip = page.get_by_role("tooltip")
-    assert tip.is_visible()
+    tip.wait_for()  # what it shows is unpacked first
     assert number.get_attribute("aria-describedby") == "tip"
     for text in (
         "95 % interval",
@@ -189,7 +189,7 @@ def test_tooltip_by_keyboard(opened: Opened) -> None:
     ):
         assert text in tip.inner_text()
     page.keyboard.press("Escape")
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
     assert number.get_attribute("aria-describedby") is None
 
 
@@ -203,8 +203,7 @@ def test_tooltip_by_pointer_in_tables_and_figures(opened: Opened) -> None:
     page.wait_for_timeout(250)
     assert tip.is_visible()
     page.locator("#temperature-h").hover()
-    page.wait_for_timeout(250)
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
     page.locator(f"#temperature g[data-number-id='{RATE}'] .mark").hover()
     assert "Genuine-followup rate · alpha-1b · gsm8k · baseline" in tip.inner_text()
 
@@ -219,7 +218,7 @@ def test_panel_opens_with_enter_and_gives_focus_back(opened: Opened) -> None:
     for text in (f"userturn audit {RATE}", source, "Seed"):
         assert text in panel.text_content()
     page.keyboard.press("Escape")
-    assert not panel.is_visible()
+    panel.wait_for(state="hidden")
     assert page.evaluate("() => document.activeElement.dataset.numberId") == RATE
     assert opened.said == []
 
@@ -364,7 +363,7 @@ def test_back_opens_a_closed_panel_again(opened: Opened) -> None:
     page.locator(f"#headline [data-number-id='{RATE}']").click()
     page.wait_for_selector("#panel .number-view")
     page.keyboard.press("Escape")
-    assert not page.get_by_role("dialog").is_visible()
+    page.get_by_role("dialog").wait_for(state="hidden")
     assert "#" not in page.url
     page.go_back()
     page.wait_for_function("() => document.getElementById('panel').open")
