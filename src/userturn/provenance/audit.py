@@ -17,7 +17,7 @@ from userturn.provenance import ProvenanceError, nearest
 from userturn.provenance.contents import check_seal
 from userturn.provenance.dvc import pointer
 from userturn.provenance.lineage import Job, Lineage, Link, pinned_sources
-from userturn.provenance.record import RECORD, code_digests, entry, is_manifest, read_record
+from userturn.provenance.record import RECORD, code_digests, entry, is_artefact, is_manifest, read_record
 from userturn.sources.cache import SourceCache
 from userturn.sources.config import FileSource, Source, WheelSource
 
@@ -193,7 +193,7 @@ class Auditor:
         if self.sealed is None:
             return
         sealed = self.sealed.get(path)
-        if sealed is None and Path(path).parts[0] in {layout.DATA.name, layout.RESULTS.name}:
+        if sealed is None and is_artefact(path):
             yield "the sealed record does not name it"
         if sealed is None or sealed.sha256 == sha256:
             return

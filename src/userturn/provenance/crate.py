@@ -27,6 +27,7 @@ from userturn.provenance.record import (
     RECORD,
     Record,
     drift,
+    is_artefact,
     is_manifest,
     lock_digests,
     read_description,
@@ -115,7 +116,7 @@ def _check_target(root: Path, target: Path) -> None:
 def _sealed_files(record: Record, with_data: bool) -> Iterator[str]:
     for path in record:
         parents = Path(path).parents
-        config = Path(path).parts[0] not in {layout.DATA.name, layout.RESULTS.name}
+        config = not is_artefact(path)
         data = with_data and any(folder in parents for folder in _DATA)
         if config or data or is_manifest(path) or Path(path) in _RESULTS:
             yield path

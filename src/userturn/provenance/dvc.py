@@ -22,6 +22,7 @@ import yaml
 from userturn import layout
 from userturn.artefacts import write_text
 from userturn.provenance import ProvenanceError
+from userturn.provenance.record import is_half_written
 
 FOLDER = Path(".dvc")
 CONFIG = FOLDER / "config"
@@ -245,7 +246,7 @@ def folder_digest(root: Path, folder: Path) -> str:
 def _md5_of_files(folder: Path) -> Iterator[tuple[str, str]]:
     for file in folder.rglob("*"):
         # as .dvcignore says
-        if file.is_file() and not (file.name.startswith(".") and file.name.endswith(".part")):
+        if file.is_file() and not is_half_written(file.name):
             yield file.relative_to(folder).as_posix(), _md5(file)
 
 

@@ -83,39 +83,45 @@ def entry(root: Path, path: str) -> Entry:
     return Entry(path, file.stat().st_size, sha256_file(file), stable)
 
 
-def artefacts(root: Path, links: list[str] | None = None) -> list[str]:
-    """The files under ``data/`` and ``results/``, sorted; what a killed job left half-written does not count.
+def is_artefact(path: str) -> bool:
+    """Whether a path lies in ``data/`` or ``results/``; what else a record names are config files."""
+    return Path(path).parts[0] in {layout.DATA.name, layout.RESULTS.name}
 
-    Args:
-        root: the study's folder.
-        links: takes symbolic links, which are no artefacts, instead of an error.
+
+def artefacts(root: Path) -> list[str]:
+    """The files under ``data/`` and ``results/``, sorted; what a killed job left half-written does not count.
 
     Raises:
         ProvenanceError: a symbolic link, a name that is not UTF-8: neither comes back from a restore as it was.
     """
-    found = []
+    files, links = files_and_links(root)
+    for link in links:
+        raise ProvenanceError(f"{link} is a symbolic link: DVC tracks files, not links; copy the file here")
+    return files
+
+
+def files_and_links(root: Path) -> tuple[list[str], list[str]]:
+    """What `artefacts` gives, and beside it the symbolic links, which are none; both sorted.
+
+    Raises:
+        ProvenanceError: ``data`` or ``results`` is itself a link; a name that is not UTF-8.
+    """
+    found, links = [], []
     for top in (layout.DATA, layout.RESULTS):
         if (root / top).is_symlink():
             raise ProvenanceError(f"{top} is a symbolic link: DVC tracks folders, not links; move the folder here")
         for folder, folders, files in os.walk(root / top):
             inside = Path(folder).relative_to(root).as_posix()
-            for name in folders + files:
-                if os.path.islink(os.path.join(folder, name)):  # noqa: PTH114, PTH118 - twice as fast, of thousands
-                    link = f"{inside}/{name}"
-                    if links is None:
-                        raise ProvenanceError(
-                            f"{link} is a symbolic link: DVC tracks files, not links; copy the file here"
-                        )
-                    links.append(link)
-            found += [f"{inside}/{name}" for name in files if not _half_written(name)]
-    if links:
-        found = sorted(set(found) - set(links))
+            # os.path is twice as fast, of thousands
+            linked = {name for name in folders + files if os.path.islink(os.path.join(folder, name))}  # noqa: PTH114, PTH118
+            links += [f"{inside}/{name}" for name in linked]
+            found += [f"{inside}/{name}" for name in files if name not in linked and not is_half_written(name)]
     for path in found:
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
             raise ProvenanceError(f"{path!r}: the name of the file is not UTF-8: rename or remove it") from None
-    return sorted(found)
+    return sorted(found), sorted(links)
 
 
 def claims(root: Path, paths: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -137,7 +143,7 @@ def claims(root: Path, paths: Iterable[str]) -> dict[str, tuple[str, str]]:
 def unaccounted(entries: Mapping[str, Entry], claimed: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """Files of a study that no job wrote as they are: sentences."""
     for path, one in entries.items():
-        if Path(path).parts[0] not in {layout.DATA.name, layout.RESULTS.name} or is_manifest(path):
+        if not is_artefact(path) or is_manifest(path):
             continue
         if Path(path).name == ".snakemake_timestamp":
             continue  # Snakemake's own, in folders that are outputs
@@ -148,7 +154,8 @@ def unaccounted(entries: Mapping[str, Entry], claimed: Mapping[str, tuple[str, s
             yield f"{path}: {manifest} says that its job wrote another content"
 
 
-def _half_written(name: str) -> bool:
+def is_half_written(name: str) -> bool:
+    """Whether a name is that of a file that a killed job left; see `userturn.files.atomic_file`."""
     return name.startswith(".") and name.endswith(".part")
 
 

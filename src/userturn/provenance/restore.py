@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from userturn import layout
-from userturn.provenance import ProvenanceError, dvc, jobs
+from userturn.provenance import ProvenanceError, dvc, jobs, some
 from userturn.provenance.record import (
     METADATA,
     RECORD,
@@ -16,6 +16,7 @@ from userturn.provenance.record import (
     artefacts,
     drift,
     entry,
+    is_artefact,
     read_description,
     read_record,
 )
@@ -65,12 +66,12 @@ def restore(root: Path, *, remote: str | None = None, force: bool = False) -> Re
         _bring(root, remote, [layout.SEALED], force=True)
         record = read_record(root / RECORD)
         description = read_description(root)
-        tracked = {path: one for path, one in record.items() if _is_tracked(path)}
+        tracked = {path: one for path, one in record.items() if is_artefact(path)}
         differing = _differing(root, tracked)
         if differing and not force:
             raise WouldOverwrite(differing)
         _bring(root, remote, [layout.DATA, layout.RESULTS], force=force, replaced=differing)
-        _check(root, tracked)
+        _refuse_damaged(root, tracked)
         count = jobs.unpack(root / METADATA, root)
         note(root)
         notes = list(drift(root, description))
@@ -86,10 +87,6 @@ def restore(root: Path, *, remote: str | None = None, force: bool = False) -> Re
         notes=notes,
         seconds=time.monotonic() - started,
     )
-
-
-def _is_tracked(path: str) -> bool:
-    return Path(path).parts[0] in {layout.DATA.name, layout.RESULTS.name}
 
 
 def _differing(root: Path, tracked: Mapping[str, Entry]) -> list[str]:
@@ -110,7 +107,8 @@ def _bring(
         ) from error
 
 
-def _check(root: Path, tracked: Mapping[str, Entry]) -> None:
+def _refuse_damaged(root: Path, tracked: Mapping[str, Entry]) -> None:
+    """Removes what DVC brought and is not what the record says, and tells of it."""
     wrong = []
     for path, one in tracked.items():
         if not (root / path).is_file():
@@ -122,7 +120,7 @@ def _check(root: Path, tracked: Mapping[str, Entry]) -> None:
     if wrong:
         dropped = dvc.drop_damaged(root)
         raise ProvenanceError(
-            f"{len(wrong)} files that DVC brought are not what the record says: {', '.join(wrong[:5])}; "
+            f"{len(wrong)} files that DVC brought are not what the record says: {some(wrong)}; "
             "the remote or the cache is damaged, or the pointers are not of one seal. They were removed here"
             + (f", with {dropped} damaged objects of the cache" if dropped else "")
             + ": mend the remote and call again"

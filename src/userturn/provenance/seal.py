@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from userturn import grid, layout
 from userturn.artefacts import ArtefactError, canonical, read_json, write_bytes, write_json
 from userturn.files import PUBLIC_FOLDER_MODE, sha256_file, temporary_folder
-from userturn.provenance import ProvenanceError, dvc, jobs
+from userturn.provenance import ProvenanceError, dvc, jobs, some
 from userturn.provenance.digests import RememberedDigests
 from userturn.provenance.record import (
     ASIDE,
@@ -47,7 +47,6 @@ POINTERS = tuple(dvc.pointer(folder) for folder in layout.TRACKED)
 TO_COMMIT = (*dvc.SETTINGS, *POINTERS)
 _NOTE = layout.STATE / "sealed.json"
 _REMEMBERED = layout.STATE / "digests.jsonl"
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def exclusively(root: Path) -> Iterator[None]:
         ProvenanceError: a run is active.
     """
     try:
-        with RunLock(root / layout.STATE / "run.lock").held("a seal or restore"):
+        with RunLock(root / layout.RUN_LOCK).held("a seal or restore"):
             undo(root)
             yield
     except RunLockHeld as error:
@@ -142,10 +141,10 @@ def check_complete(root: Path, study: Study) -> None:
     needed += [cell.judgements(judge) for judge in study.judges for cell in cells]
     missing = [path.as_posix() for path in needed if not (root / path).is_file()]
     if missing:
-        raise ProvenanceError(f"the study is not complete: {_some(missing)} missing; {again}")
+        raise ProvenanceError(f"the study is not complete: {some(missing)} missing; {again}")
     killed = jobs.unfinished(root)
     if killed:
-        raise ProvenanceError(f"jobs were killed while they wrote {_some(killed)}; {again}")
+        raise ProvenanceError(f"jobs were killed while they wrote {some(killed)}; {again}")
     manifest = layout.manifest("report")
     try:
         made_from = type(study).model_validate(read_json(root / manifest)["spec"])
@@ -154,11 +153,6 @@ def check_complete(root: Path, study: Study) -> None:
     if made_from != study:
         keys = [key for key in type(study).model_fields if getattr(made_from, key) != getattr(study, key)]
         raise ProvenanceError(f"the report was made from another config (different: {', '.join(keys)}); {again}")
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return ", ".join(paths[:_SHOWN]) + more
 
 
 def seal(root: Path, study: Study, config_files: Sequence[Path]) -> Sealed:

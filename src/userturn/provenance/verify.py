@@ -15,14 +15,14 @@ Nothing that was remembered is used: every file is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
 from userturn import layout
-from userturn.provenance import ProvenanceError
+from userturn.provenance import ProvenanceError, some
 from userturn.provenance.contents import (
     Contents,
     FolderContents,
@@ -44,12 +44,12 @@ from userturn.provenance.record import (
     claims,
     drift,
     entry,
+    files_and_links,
+    is_artefact,
     read_description,
     read_record,
     unaccounted,
 )
-
-_SHOWN = 5
 
 
 class Status(StrEnum):
@@ -98,9 +98,15 @@ class Verification:
 class Culprits:
     """Tells a job's work from an edit."""
 
-    def __init__(self, root: Path, record: Record) -> None:
+    def __init__(self, root: Path, paths: Iterable[str]) -> None:
+        """Remembers where to look.
+
+        Args:
+            root: the study's folder.
+            paths: its files.
+        """
         self._root = root
-        self._record = record
+        self._paths = paths
 
     @cached_property
     def _now(self) -> JobTimes:
@@ -113,12 +119,12 @@ class Culprits:
     @cached_property
     def claimed(self) -> dict[str, tuple[str, str]]:
         """Files that manifests name as outputs: the manifest and the digest it gives."""
-        return claims(self._root, artefacts(self._root, []))
+        return claims(self._root, self._paths)
 
     def judge(self, found: Entry, sealed: Entry) -> Finding:
         """The finding of a file whose content differs from the record."""
         path = found.path
-        if Path(path).parts[0] not in {layout.DATA.name, layout.RESULTS.name}:
+        if not is_artefact(path):
             return Finding(path, Status.CHANGED, "not the config that was sealed")
         manifest, digest = self.claimed.get(path, (None, None))
         job = path if self._now.ended(path) is not None or manifest is None else manifest
@@ -144,26 +150,27 @@ def verify(root: Path) -> Verification:
     """
     broken = check_seal(root)
     record = own_record(root)
-    culprits = Culprits(root, record)
-    links: list[str] = []
-    here = {path: entry(root, path) for path in _present(root, record, links)}
+    files, links = files_and_links(root)
+    files += [path for path in record if not is_artefact(path) and (root / path).is_file()]
+    here = {path: entry(root, path) for path in files}
+    culprits = Culprits(root, here)
+    present = {*here, *links}
     findings = [Finding(path, Status.TAMPERED, "is a symbolic link: its bytes lie elsewhere") for path in links]
     findings += [
         culprits.judge(here[path], one)
         for path, one in record.items()
         if path in here and here[path].sha256 != one.sha256
     ]
-    findings += [Finding(path, Status.MISSING, "sealed, not here") for path in record if path not in {*here, *links}]
+    findings += [Finding(path, Status.MISSING, "sealed, not here") for path in record if path not in present]
     findings += [Finding(path, Status.EXTRA, "here, not sealed") for path in here if path not in record]
     if broken:
         findings.append(Finding(RECORD.parent.as_posix(), Status.TAMPERED, f"the record itself: {broken}"))
-    if not broken:
+    else:
         findings += [Finding(path, Status.TAMPERED, fault) for path, fault in wrong_pointers(root, whole=not findings)]
     notes = list(drift(root, read_description(root)))
     loose = list(unaccounted({path: here[path] for path in here if path in record}, culprits.claimed))
     if loose:
-        more = f" and {len(loose) - _SHOWN} more" if len(loose) > _SHOWN else ""
-        notes.append(f"sealed as they are, but not as a job wrote them: {'; '.join(loose[:_SHOWN])}{more}")
+        notes.append(f"sealed as they are, but not as a job wrote them: {some(loose, '; ')}")
     if (root / ASIDE).is_dir():
         notes.append("a seal did not end: the next `userturn seal` puts the earlier one back first")
     contents = sealed_contents(root) if findings else NoContents()
@@ -181,7 +188,7 @@ def verify_against(root: Path, other: Path) -> Verification:
         ProvenanceError: ``other`` is none of these.
     """
     theirs, contents = _other(other)
-    there = {path: one for path, one in theirs.items() if _is_artefact(path)}
+    there = {path: one for path, one in theirs.items() if is_artefact(path)}
     here = {path: entry(root, path) for path in artefacts(root)}
     findings = []
     for path in sorted(here.keys() | there.keys()):
@@ -208,15 +215,6 @@ def _other(other: Path) -> tuple[Record, Contents]:
     if (other / RECORD).is_file():
         return read_record(other / RECORD), sealed_contents(other)
     raise ProvenanceError(f"{other}: neither a study's folder (with results/ or sealed/) nor a sealed record")
-
-
-def _is_artefact(path: str) -> bool:
-    return Path(path).parts[0] in {layout.DATA.name, layout.RESULTS.name}
-
-
-def _present(root: Path, record: Record, links: list[str]) -> Iterator[str]:
-    yield from artefacts(root, links)
-    yield from (path for path in record if not _is_artefact(path) and (root / path).is_file())
 
 
 def _verification(
